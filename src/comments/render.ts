@@ -28,7 +28,6 @@ import { type ResultFacts, rollbackBlocks, syncBlocks } from "./sync-result.js";
 
 const OVERHEAD = 600;
 
-/** What an answer needs beside its result. */
 interface AnswerFacts extends ResultFacts {
   readonly comments: PlanOptions["comments"];
 }

@@ -72,7 +72,6 @@ interface HostFetchOptions {
   readonly waits: (until: Date) => ReportedWait;
   /** Whether the body of an answer says that the host's limit refused it, which its status and headers may not say. */
   readonly saysLimited?: (answer: Answer) => boolean;
-  /** Called with the headers of every answer. */
   readonly onAnswer?: (headers: AnswerHeaders) => void;
 }
 

@@ -229,7 +229,6 @@ async function start(parts: Start): Promise<Service> {
   };
 }
 
-/** Opens telemetry, worker threads and checks. */
 async function openTools({ config, log, overrides, clock, opened }: Start) {
   const telemetry = await createTelemetry(config.server, observedHosts(config), overrides.tracer, log);
   opened.add(() => telemetry.close());
@@ -311,7 +310,6 @@ interface PageParts {
   readonly bodies: BodyBudget;
 }
 
-/** Serves webhooks, the API and the pages. */
 function openPages({ config, clock, log, opened }: Start, parts: PageParts): RequestListener {
   const { telemetry, adapters, started, tokens, auth, dependencies, queue, bodies } = parts;
   const { stores, deployer, limitWaits } = adapters;

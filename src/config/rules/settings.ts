@@ -62,7 +62,6 @@ type ServerRules = Pick<
   "applicationRepositories" | "projects" | "syncRequirements" | "sensitiveKinds" | HostId
 >;
 
-/** Branches that are never deleted. */
 const NEVER_DELETED = ["main", "master", "develop", "development"] as const;
 
 /**
@@ -294,7 +293,6 @@ function requirementChanges(base: RepositoryConfig, head: RepositoryConfig): rea
   return isDeepStrictEqual(old, now) ? changed : [...changed, "the order of sync_requirements"];
 }
 
-/** Describes the change of one key of the file or of an entry. */
 function keyChange(key: string, before: object | undefined, after: object | undefined): string {
   const [old, now] = [before, after].map((one) => new Map<string, unknown>(Object.entries(one ?? {})).get(key));
   switch (key) {

@@ -33,7 +33,6 @@ export function privateKey(readFile: ReadFile) {
   }).meta({ title: "text or path", type: "string", pattern: "\\S" });
 }
 
-/** The path of a file with certificates, read as their PEM text. */
 function certificateFile(readFile: ReadFile) {
   return textLeaf("the path of a file with PEM certificates", (value) => {
     const pem = contentOf(value, readFile);

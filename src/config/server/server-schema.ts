@@ -190,7 +190,6 @@ function checkName() {
   return formed("up to 50 letters, digits, dots, dashes and underscores", NAME, "name");
 }
 
-/** The name of a variable, read with its value. */
 function variable(readVariable: ReadVariable) {
   return textLeaf("the name of an environment variable", (name) => {
     if (!VARIABLE.test(name)) return new Wrong();
@@ -313,7 +312,6 @@ function afterMergeSection() {
 const KIND = /^[A-Z][A-Za-z0-9]{0,62}(?:\.[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?)?$/;
 const LABEL = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,315}(?:=[A-Za-z0-9._-]{0,63})?$/;
 
-/** `sync_requirements` of the server's file. */
 function requiredAtLeast() {
   return syncRequirements()
     .prefault([])
@@ -357,7 +355,6 @@ function sensitiveKinds() {
     );
 }
 
-/** `application_repositories`: which repositories may drive an application that does not point at them. */
 function applicationRepositories() {
   return listOf(
     section({

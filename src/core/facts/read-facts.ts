@@ -194,7 +194,6 @@ function planFacts(plan: Plan, change: ChangeRequest): Facts["plan"] {
   };
 }
 
-/** The plan, locks and records that the facts of a change request are made of. */
 interface Stored {
   readonly change: ChangeRequest;
   readonly words: HostWords;

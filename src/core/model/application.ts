@@ -29,14 +29,12 @@ export interface Source {
 
 interface HelmOptions {
   readonly valueFiles: readonly string[];
-  /** The paths of `fileParameters`. */
   readonly fileParameters: readonly string[];
   readonly releaseName: string | undefined;
 }
 
 interface KustomizeOptions {
   readonly components: readonly string[];
-  /** The paths of `patches` that are files. */
   readonly patchPaths: readonly string[];
 }
 

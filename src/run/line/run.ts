@@ -280,7 +280,6 @@ export class Attempt {
     else this.#environments?.ended(result.applications.map((one) => ({ ...one, rolledBack: wasRolledBack(one) })));
   }
 
-  /** Shows how syncs of earlier runs ended. */
   settledEarlier(settled: readonly Settled[], change: ChangeRequest): void {
     const { parts } = this;
     if (!parts.host.showsDeployments) return;

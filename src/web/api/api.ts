@@ -90,7 +90,6 @@ const loggedIn: RequestHandler = (request, response, next) => {
 
 const AUTH_OFF = "authentication is off, so this API cannot know who calls it: set auth.enabled in svc.yaml to use it";
 
-/** `/api/v1/locks`: list, read and release locks. */
 function lockRoutes(parts: ApiParts): Router {
   const { locks, hostPageOf } = parts;
   const router = Router();
@@ -166,7 +165,6 @@ function notLocked(application: string): ApiAnswer {
 
 const roleUpdate = z.strictObject({ role: z.enum(ROLES, { error: "must be admin or user" }) });
 
-/** `/api/v1/users`: who is logged in, and with which role. */
 function userRoutes(parts: ApiParts): Router {
   const { users } = parts;
   const router = Router();
@@ -208,7 +206,6 @@ async function roleAnswer(change: RoleChange, by: Account, parts: ApiParts): Pro
 
 const DEFAULT_LIMIT = 50;
 
-/** `/api/v1/plans` and `/api/v1/activity`. */
 function readRoutes(parts: ApiParts): Router {
   const { plans, audit, readers, hostWords, hostPageOf } = parts;
   const router = Router();

@@ -3,7 +3,6 @@ import type { LoginProvider } from "../../core/model/account.js";
 import type { Role } from "../../core/model/settings.js";
 import type { LoginFacts } from "./login-provider.js";
 
-/** What the pattern of a role assignment means. */
 type PatternMeaning =
   | { readonly kind: "everyone" }
   /** `group`: also the whole name of a group, as Google's groups are called by their address. */

@@ -139,7 +139,6 @@ function callbackUrl(baseUrl: string, provider: RedirectProvider["id"]): string 
   return `${baseUrl}/auth/${provider}/callback`;
 }
 
-/** `login` and `callback` of one provider. */
 function redirectRoutes(provider: RedirectProvider, parts: AuthParts): Router {
   const router = Router();
   for (const [path, step] of [

@@ -231,7 +231,6 @@ function filled(query: unknown): Readonly<Record<string, string>> {
   );
 }
 
-/** The rows of a table of entries. */
 async function shownEntries(entries: readonly AuditRecord[], reader: Reader, parts: PageParts) {
   const nameOf = await nameChanges(
     entries.flatMap(({ change }) => change ?? []),

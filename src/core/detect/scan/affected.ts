@@ -63,7 +63,6 @@ export interface AffectedApplication {
   readonly sourceFile?: string;
   /** The resource at the merge base. */
   readonly base?: Application;
-  /** The resource at the head. */
   readonly head?: Application;
   readonly live?: Application;
   /** More than labels and annotations of the resource differ. */
@@ -279,7 +278,6 @@ function unknownNameNotes(
     );
 }
 
-/** How one application's resource changed between the merge base and the head. */
 interface ResourceChange {
   readonly name: ApplicationName;
   readonly kind: "new" | "deleted" | "modified" | "unchanged";

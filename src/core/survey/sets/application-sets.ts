@@ -295,7 +295,6 @@ async function ownedNow(
   }
 }
 
-/** An ApplicationSet at the merge base and at the head. */
 interface SetSides {
   readonly base?: ApplicationSet | undefined;
   readonly head?: ApplicationSet | undefined;
