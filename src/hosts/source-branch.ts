@@ -2,7 +2,24 @@ import type { Revision } from "../core/model/brand.js";
 import { type ChangeRequest, changeRequestName, isSharedHead } from "../core/model/change-request.js";
 import { HostFailure, only } from "../core/model/errors.js";
 import type { MergeIntent } from "../core/model/result.js";
+import { HostRefusal } from "./host-answer.js";
 import type { PastLimit } from "./host-fetch.js";
+
+/**
+ * Waits for the answer to a request. @returns What `reasonOf` says of a refusal; the failure, if the host may have accepted all the
+ * same; undefined if it accepted. @throws all other failures
+ */
+export function refusalOf<R>(
+  answer: Promise<unknown>,
+  reasonOf: (refusal: HostRefusal) => R | undefined,
+): Promise<R | HostFailure | undefined> {
+  const judge = (failure: HostFailure) => {
+    const reason = failure instanceof HostRefusal ? reasonOf(failure) : undefined;
+    if (reason === undefined && !failure.maybeDone) throw failure;
+    return reason ?? failure;
+  };
+  return answer.then(() => undefined, only(HostFailure, judge));
+}
 
 /** How an adapter reads and deletes a branch; an absent branch is no error. */
 interface BranchAccess {

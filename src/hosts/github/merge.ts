@@ -15,7 +15,7 @@ import {
   readUntil,
 } from "../host-answer.js";
 import { readRevertBody, revertBody, revertTitle } from "../revert-marker.js";
-import { deleteSourceBranch, pushObstacle } from "../source-branch.js";
+import { deleteSourceBranch, pushObstacle, refusalOf } from "../source-branch.js";
 import { findBranch, getPull } from "./change-request.js";
 import type { GitHubClient } from "./client.js";
 import { GITHUB } from "./words.js";
@@ -246,7 +246,13 @@ export async function updateBranch(client: GitHubClient, change: ChangeRequest, 
   }
   const obstacle = await pushObstacle(change, (branch) => ifFound(findBranch(client, change, branch)), "GitHub");
   if (obstacle !== undefined) return { kind: "refused", reason: obstacle };
-  const unanswered = await request(client, change);
+  const asked = `update the branch of ${change.repository}#${change.number}`;
+  const update = client.inRepository(change.repository, asked, ({ rest }, at) =>
+    rest.pulls.updateBranch({ ...at, pull_number: change.number, expected_head_sha: change.headRevision }),
+  );
+  const unanswered = await refusalOf(update, ({ status, hostMessage }) =>
+    status === 422 ? `GitHub says "${hostMessage}"` : undefined,
+  );
   if (typeof unanswered === "string") return { kind: "refused", reason: unanswered };
   const pull = await readUntil(
     () => getPull(client, change),
@@ -258,21 +264,6 @@ export async function updateBranch(client: GitHubClient, change: ChangeRequest, 
   if (pull.head.sha !== change.headRevision) return { kind: "moved", rewritten: false };
   if (unanswered !== undefined) throw unanswered;
   return { kind: "refused", reason: "GitHub accepted the update and has not made a new head within a minute" };
-}
-
-/** @returns Why GitHub refused; the failure, if it may have accepted all the same; undefined if it accepted. */
-async function request(client: GitHubClient, change: ChangeRequest): Promise<string | HostFailure | undefined> {
-  const asked = `update the branch of ${change.repository}#${change.number}`;
-  try {
-    await client.inRepository(change.repository, asked, ({ rest }, at) =>
-      rest.pulls.updateBranch({ ...at, pull_number: change.number, expected_head_sha: change.headRevision }),
-    );
-    return undefined;
-  } catch (error) {
-    if (error instanceof HostRefusal && error.status === 422) return `GitHub says "${error.hostMessage}"`;
-    if (error instanceof HostFailure && error.maybeDone) return error;
-    throw error;
-  }
 }
 
 const ID_QUERY = `query ($owner: String!, $name: String!, $number: Int!) {

@@ -8,6 +8,7 @@ import type { MergeIntent } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { MergeOutcome } from "../../core/ports/code-host.js";
 import { HostRefusal, ifFound, MERGE_PAUSES_MS, oneLine, readUntil } from "../host-answer.js";
+import { refusalOf } from "../source-branch.js";
 import { getMergeRequest, mergeabilityOf, type MergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 
@@ -117,7 +118,7 @@ export async function joinMergeTrain(
     const joined = client.ask(`put ${repository}!${number} on the merge train`, (gitlab) =>
       new MergeTrains(gitlab).addMergeRequest(repository, number, options),
     );
-    return refusedBy(joined);
+    return refusalOf(joined, (refusal) => ([400, 401, 403, 404, 409].includes(refusal.status) ? refusal : undefined));
   };
   for (let attempt = 0; ; attempt += 1) {
     const asked = await askConfirmed(client, change, confirm, send);
@@ -154,21 +155,6 @@ async function leaveOtherTrain(client: GitLabClient, change: ChangeRequest, read
   await client.ask(`take ${repository}!${number} off the merge train of ${read.target_branch}`, (gitlab) =>
     new MergeRequests(gitlab).cancelOnPipelineSuccess(repository, number),
   );
-}
-
-/**
- * Waits for the answer. @returns GitLab's refusal, or a failure after which it may have accepted; undefined if it accepted.
- * @throws any other error
- */
-async function refusedBy(asked: Promise<unknown>): Promise<HostFailure | undefined> {
-  try {
-    await asked;
-    return undefined;
-  } catch (error) {
-    if (error instanceof HostRefusal && [400, 401, 403, 404, 409].includes(error.status)) return error;
-    if (error instanceof HostFailure && error.maybeDone) return error;
-    throw error;
-  }
 }
 
 const NOT_TOLD = "GitLab accepted this merge request for the merge train, but what became of it is not known.";

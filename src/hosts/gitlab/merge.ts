@@ -18,7 +18,7 @@ import {
   revisionField,
 } from "../host-answer.js";
 import { revertBody, revertTitle } from "../revert-marker.js";
-import { deleteSourceBranch, pushObstacle } from "../source-branch.js";
+import { deleteSourceBranch, pushObstacle, refusalOf } from "../source-branch.js";
 import { findBranch, getMergeRequest, mergeabilityOf, type MergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 import { askConfirmed, hasMergeTrains, joinMergeTrain, readAccepted } from "./merge-train.js";
@@ -174,7 +174,14 @@ export async function updateBranch(client: GitLabClient, change: ChangeRequest, 
   }
   const obstacle = await pushObstacle(change, (branch) => ifFound(findBranch(client, change, branch)), "GitLab");
   if (obstacle !== undefined) return { kind: "refused", reason: obstacle };
-  const unanswered = await request(client, change);
+  const asked = `rebase ${change.repository}!${change.number}`;
+  const unanswered = await refusalOf(
+    client.ask(asked, (gitlab) => new MergeRequests(gitlab).rebase(change.repository, change.number)),
+    ({ status, hostMessage }) =>
+      [403, 409].includes(status)
+        ? `GitLab says "${hostMessage}" (${status}): the account of gitlab.token has to be allowed to force-push to the branch`
+        : undefined,
+  );
   if (typeof unanswered === "string") return { kind: "refused", reason: unanswered };
   // The new head appears after the rebase has ended, and the error of an earlier attempt may still be there.
   const hasFailed = ({ rebase_in_progress: running, merge_error: error }: typeof before) =>
@@ -192,21 +199,6 @@ export async function updateBranch(client: GitLabClient, change: ChangeRequest, 
   }
   if (unanswered !== undefined) throw unanswered;
   return { kind: "refused", reason: "GitLab accepted the rebase and has not made a new head within a minute" };
-}
-
-/** @returns Why GitLab refused; the failure, if it may have accepted all the same; undefined if it accepted. */
-async function request(client: GitLabClient, change: ChangeRequest): Promise<string | HostFailure | undefined> {
-  const asked = `rebase ${change.repository}!${change.number}`;
-  try {
-    await client.ask(asked, (gitlab) => new MergeRequests(gitlab).rebase(change.repository, change.number));
-    return undefined;
-  } catch (error) {
-    if (error instanceof HostRefusal && [403, 409].includes(error.status)) {
-      return `GitLab says "${error.hostMessage}" (${error.status}): the account of gitlab.token has to be allowed to force-push to the branch`;
-    }
-    if (error instanceof HostFailure && error.maybeDone) return error;
-    throw error;
-  }
 }
 
 /** A branch keeps its name, unlike the description: it says what is reverted, and who asked for it. */
