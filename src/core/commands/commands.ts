@@ -25,15 +25,15 @@ interface CommandSpec<N extends CommandName> {
    */
   readonly access: "anyone" | "writers" | (N extends AccessCommand ? "restricted" : never);
   /** Whether a push or a close stops it before it deploys anything; the other commands run to their end. */
-  readonly stoppable: boolean;
+  readonly stoppable?: boolean;
   /** Whether it deploys: a comment then reports its progress, and an interrupted run is resumed. */
   readonly deploys: N extends DeployingCommand["name"] ? true : false;
   /** Whether it is run however late its comment is found: it does no harm then. The others are asked for again. */
-  readonly runsLate: boolean;
+  readonly runsLate?: boolean;
   /** Whether the change request's page shows that it is running. */
-  readonly shownLive: boolean;
+  readonly shownLive?: boolean;
   /** The result of a command that needs neither the repository nor the stores; undefined for one that has to run. */
-  readonly fixedResult: CommandResult | undefined;
+  readonly fixedResult?: CommandResult;
   /** Expected outcomes are values; broken things throw. */
   readonly run: (command: Command<N>, context: CommandContext) => Promise<CommandResult>;
 }
@@ -50,7 +50,6 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     deploys: false,
     runsLate: true,
     shownLive: true,
-    fixedResult: undefined,
     run: plan,
   },
   sync: {
@@ -59,85 +58,59 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     access: "restricted",
     stoppable: true,
     deploys: true,
-    runsLate: false,
     shownLive: true,
-    fixedResult: undefined,
     run: sync,
   },
   rollback: {
     summary: "deploy the target branch again",
     options: { applications: true, dryRun: true, prune: true },
     access: "restricted",
-    stoppable: false,
     deploys: true,
-    runsLate: false,
     shownLive: true,
-    fixedResult: undefined,
     run: rollback,
   },
   unlock: {
     summary: "release locks",
     options: { applications: true },
     access: "restricted",
-    stoppable: false,
     deploys: false,
-    runsLate: false,
-    shownLive: false,
-    fixedResult: undefined,
     run: unlock,
   },
   update: {
     summary: "bring the target branch into this branch",
     options: {},
     access: "writers",
-    stoppable: false,
     deploys: false,
     runsLate: true,
-    shownLive: false,
-    fixedResult: undefined,
     run: update,
   },
   revert: {
     summary: "open a revert of what was merged here",
     options: {},
     access: "writers",
-    stoppable: false,
     deploys: false,
-    runsLate: false,
-    shownLive: false,
-    fixedResult: undefined,
     run: revert,
   },
   hold: {
     summary: "keep applications from being deployed for a time",
     options: { applications: "needed", reason: "needed", until: true },
     access: "writers",
-    stoppable: false,
     deploys: false,
-    runsLate: false,
-    shownLive: false,
-    fixedResult: undefined,
     run: hold,
   },
   release: {
     summary: "end what you hold: all of it, or the holds of these applications",
     options: { applications: true },
     access: "writers",
-    stoppable: false,
     deploys: false,
-    runsLate: false,
-    shownLive: false,
-    fixedResult: undefined,
     run: release,
   },
   help: {
     summary: "list the commands",
     options: {},
     access: "anyone",
-    stoppable: false,
     deploys: false,
     runsLate: true,
-    shownLive: false,
     fixedResult: HELP,
     run: () => Promise.resolve(HELP),
   },
