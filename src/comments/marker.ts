@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { percentDecoded } from "../core/detect/tree/repository-url.js";
 import { SERVICE } from "../names.js";
 
 /** Identifies our comments, hidden in their first line. Only the author of a comment proves that it is ours. */
@@ -95,13 +96,6 @@ export function remark(body: string, fields: Partial<Marker>): string {
 
 function splitField(field: string): readonly [string, string] {
   const at = field.indexOf("=");
-  return [field.slice(0, at), decodeSafely(field.slice(at + 1))];
-}
-
-function decodeSafely(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  const value = field.slice(at + 1);
+  return [field.slice(0, at), percentDecoded(value) ?? value];
 }

@@ -189,20 +189,24 @@ function markFailed(span: Span, error: unknown): void {
   span.setAttribute("error.type", `${kind}${reason}`);
 }
 
+async function inSpan<T>(span: Span, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    markFailed(span, error);
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
 /** Puts the trace into the event, for the replica that runs it. */
 function tracePush(push: EventQueue["push"], tracer: Tracer): EventQueue["push"] {
   return (event) =>
-    tracer.startActiveSpan("queue.push", { kind: SpanKind.PRODUCER }, async (span) => {
-      try {
-        const carrier: Pick<HostEvent, "traceparent"> = {};
-        propagation.inject(context.active(), carrier);
-        return await push({ ...event, ...carrier });
-      } catch (error) {
-        markFailed(span, error);
-        throw error;
-      } finally {
-        span.end();
-      }
+    tracer.startActiveSpan("queue.push", { kind: SpanKind.PRODUCER }, (span) => {
+      const carrier: Pick<HostEvent, "traceparent"> = {};
+      propagation.inject(context.active(), carrier);
+      return inSpan(span, () => push({ ...event, ...carrier }));
     });
 }
 
@@ -218,19 +222,14 @@ export function traceRun(event: HostEvent, run: () => Promise<RunEnd>, tracer: T
     [attribute("event")]: kind,
     [attribute("delivery")]: delivery,
   };
-  return tracer.startActiveSpan(`run ${kind}`, { kind: SpanKind.CONSUMER, attributes }, parent, async (span) => {
-    try {
+  return tracer.startActiveSpan(`run ${kind}`, { kind: SpanKind.CONSUMER, attributes }, parent, (span) =>
+    inSpan(span, async () => {
       const end = await run();
       span.setAttribute(attribute("outcome"), end);
       if (end === "failed") span.setStatus({ code: SpanStatusCode.ERROR });
       return end;
-    } catch (error) {
-      markFailed(span, error);
-      throw error;
-    } finally {
-      span.end();
-    }
-  });
+    }),
+  );
 }
 
 function attribute(name: string): string {

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { percentDecoded } from "../core/detect/tree/repository-url.js";
 import { repositoryName } from "../core/model/brand.js";
 import { changePagePath, type ChangeRequestRef } from "../core/model/change-request.js";
 import { AUDIT_ACTIONS, type AuditQuery } from "../core/ports/audit.js";
@@ -98,7 +99,7 @@ const AMBIGUOUS = /[%\\\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|(?:^|\/)\.{1,2}(?:\/|$)/u;
  * an escaped letter names the same page as the letter, and a part that still holds an escape names none.
  */
 function knownPage(path: string): string | undefined {
-  const parts = path.split("/").map(decoded);
+  const parts = path.split("/").map(percentDecoded);
   for (const route of PAGE_PATHS) {
     const wanted = route.split("/");
     if (wanted.length !== parts.length) continue;
@@ -116,12 +117,4 @@ function knownPage(path: string): string | undefined {
     return change && changePagePath(change);
   }
   return undefined;
-}
-
-function decoded(part: string): string | undefined {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return undefined;
-  }
 }

@@ -120,17 +120,18 @@ function address(
 }
 
 function plainPath(path: string): string {
-  return decoded(path)
+  return (percentDecoded(path) ?? path)
     .toLowerCase()
     .replace(/\/{2,}/g, "/")
     .replace(/^(?:~?\/)+/, "")
     .replace(/(?:\/|\.git)+$/, "");
 }
 
-function decoded(text: string): string {
+/** Undefined for a malformed `%` escape. */
+export function percentDecoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text;
+    return undefined;
   }
 }
