@@ -144,24 +144,30 @@ export class EventRun {
   async #end(end: RunEnd): Promise<Followed | undefined> {
     const { lanes, timing } = this.parts;
     const handedBack = isHandedBack(this.#abort.signal);
-    const { kills, failures, event } = this.taken;
-    const journal = new RedisJournal(this.parts.connection, event.delivery);
-    const isDropped = kills >= MAX_KILLS_ANSWERED;
-    const retryAfter = isDropped ? undefined : timing.retryAfterMs[failures];
-    const failed = isDropped ? "dropped" : retryAfter === undefined ? "failed" : "retry";
+    const { kills, failures } = this.taken;
+    const retryAfter = kills >= MAX_KILLS_ANSWERED ? undefined : timing.retryAfterMs[failures];
+    const failed = retryAfter === undefined ? "failed" : "retry";
     const how = handedBack && end !== "done" ? "again" : end === "failed" ? failed : "done";
     const delayMs = how === "retry" ? (retryAfter ?? 0) : 0;
     for (;;) {
       if (this.#abandoned) return undefined;
       try {
-        const isUntold = how === "failed" && hasDone(await ifReadable(journal.read(), {}));
-        const ending = isUntold ? "untold" : how;
+        const ending = how === "failed" ? await this.#failure() : how;
         return { hasMore: (await lanes.end(this.taken, ending, delayMs)) === "more", delayMs };
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
         await new Promise((resolve) => setTimeout(resolve, END_RETRY_MS));
       }
     }
+  }
+
+  /** What becomes of an event that is not retried any more. */
+  async #failure(): Promise<"failed" | "untold" | "dropped"> {
+    const { kills, event } = this.taken;
+    // It would end as many processes again.
+    if (kills >= MAX_KILLS) return "dropped";
+    const journal = new RedisJournal(this.parts.connection, event.delivery);
+    return hasDone(await ifReadable(journal.read(), {})) ? "untold" : "failed";
   }
 
   /** @throws {LeaseLost} @throws {StoreUnavailable} when the lease has expired and the store does not answer. */

@@ -539,6 +539,20 @@ test("an event that was killed ten times is only answered, and the next one star
   ]);
 });
 
+test("an event that was killed ten times and could not be answered is not pushed again, whatever it has done", async () => {
+  const event = commented(1);
+  await raw.set(journalKey(event.delivery), '{"v":1,"result":{"kind":"unlocked"}}', "EX", 4 * 24 * 60 * 60);
+  await kill(event, 10);
+  const runs = new Runs();
+  const { queue } = startReplica(runs.run);
+  await runs.end(0, "failed");
+  await queue.idle();
+  await queue.pushUntold();
+  expect(runs.tickets.map(({ givenUp }) => givenUp)).toEqual([true]);
+  expect(await queue.isBusy(event.change)).toBe(false);
+  expect(await queue.knows({ ...event, delivery: "found" })).toBe(true);
+});
+
 test("an event whose answer is killed as well is dropped, and accepted if it is delivered again", async () => {
   const event = commented(1);
   await raw.set(journalKey(event.delivery), '{"v":1,"result":{"kind":"unlocked"}}', "EX", 4 * 24 * 60 * 60);
