@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
 import type { HostId } from "../../src/names.js";
-import { HOSTS, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
+import { HOSTS, REPOSITORY, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
 import { section } from "../scenarios/plan-comment.js";
 import { applicationResource, asYaml, changeOf, configMap } from "../scenarios/resources.js";
 import { cloneUrlOf } from "../scenarios/sets.js";
@@ -238,6 +238,21 @@ describe.each(HOSTS)("a definition that a child's own file gives it below a pare
     const bot = await byFile(host, { files: () => listing("prod.yaml", "keep.yaml") });
     const other = await bot.open(changeOf(["prod"], "2"));
     const one = await bot.open(listing("keep.yaml"));
+    for (const command of ["svc sync --prune", "svc sync -a root --prune"]) {
+      await expectRefused(bot, one, command, "A sync of `root` would delete `prod`, so it waits for that lock");
+    }
+    await bot.comment(other, "svc unlock");
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.changes()).toEqual(["sync root"]);
+  });
+
+  test("is not deleted by a parent that prunes, from which it was taken away earlier, while another pull request holds it", async () => {
+    const bot = await byFile(host);
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "root/prod.yaml": null });
+    await bot.argocd.deploy("root");
+    const other = await bot.open(changeOf(["prod"], "2"));
+    const one = await bot.open({ "root/more.yaml": configMap("more", { value: "1" }) });
     for (const command of ["svc sync --prune", "svc sync -a root --prune"]) {
       await expectRefused(bot, one, command, "A sync of `root` would delete `prod`, so it waits for that lock");
     }

@@ -11,7 +11,7 @@ import { isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import { approvalNeedsOf, touchedBy, isAnnounced } from "../policy/application-state.js";
 import { definedInOf, deployedOf } from "../policy/effect-rules.js";
-import type { ApplicationFacts, Asker, Facts, NowFacts, UntoldSoFar } from "../policy/facts.js";
+import type { ApplicationFacts, Asker, Facts, NowFacts, ReachedFacts, UntoldSoFar } from "../policy/facts.js";
 import type { CommandContext, Commits, OpenedChange } from "../ports/context.js";
 import { asPlanned, findInputGaps } from "../survey/behind-base.js";
 import { withPlannedDefinitions } from "../survey/children.js";
@@ -75,6 +75,10 @@ export async function readForSync(
   };
   const unread = found.detection.unread.length > 0 ? { unread: found.detection.unread } : {};
   const now = new Map(looked.map(({ application, facts: one }) => [application, one]));
+  const left = await leftOverIn(
+    looked.flatMap(({ subject }) => subject ?? []),
+    context,
+  );
   return {
     subjects: looked.flatMap(({ subject }) => subject ?? []),
     everyApplication: found.everyApplication,
@@ -85,11 +89,26 @@ export async function readForSync(
       asker,
       approval,
       missed,
+      ...(left.length > 0 && { reached: [...(facts.reached ?? []), ...left] }),
       ...(await lookAtEarlier(selected, records, context)),
       plan: facts.plan && { ...facts.plan, ...unread, lacks: lackedBy(plan, found.detection, change) },
       applications: facts.applications.map((one) => ({ ...one, now: now.get(one.application) })),
     },
   };
+}
+
+/** The Applications that no parent among these makes any more, and that its sync deletes if it prunes. Their locks are read last. */
+async function leftOverIn(
+  subjects: readonly LiveSubject[],
+  { deployer }: Pick<SyncSource, "deployer">,
+): Promise<readonly ReachedFacts[]> {
+  const nameOf = await deployer.naming();
+  return subjects.flatMap(({ name, live: { leftOver = [] } }) =>
+    leftOver.flatMap((title) => {
+      const [, namespace, child] = /^argoproj\.io\/Application (?:([^/]*)\/)?([^/]+)$/.exec(title) ?? [];
+      return child === undefined ? [] : [{ application: nameOf(namespace, child), lock: undefined, deletedBy: [name] }];
+    }),
+  );
 }
 
 /** A plan of another head or base branch is stale in any case. */
