@@ -1,4 +1,5 @@
 import { revision, type Revision } from "../core/model/brand.js";
+import { only } from "../core/model/errors.js";
 import type { CloneSource, RevertedCommits } from "../core/ports/code-host.js";
 import type { CommitRange, CommitSummary } from "../core/ports/repositories.js";
 import { GitFailure, remoteProblem } from "./git-process.js";
@@ -37,13 +38,10 @@ async function couldDeepen(
   commits: readonly Revision[],
   depth: number,
 ): Promise<boolean> {
-  try {
-    await folder.deepen(source, commits, depth, signal);
-    return true;
-  } catch (error) {
-    if (error instanceof GitFailure) return false;
-    throw error;
-  }
+  return folder.deepen(source, commits, depth, signal).then(
+    () => true,
+    only(GitFailure, () => false),
+  );
 }
 
 /** The lines of a commit before its message (gitformat-signature(5) shows them). */

@@ -5,7 +5,7 @@ import type { ApplicationName, Revision } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import { type Deployment, restoredSpec } from "../model/deployment.js";
-import { HeadMoved, LeaseLost, RepositoryFailure, safeMessage } from "../model/errors.js";
+import { HeadMoved, LeaseLost, only, RepositoryFailure, safeMessage } from "../model/errors.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
 import { type LiveSubject, specBeforeOf } from "../model/subject.js";
 import { approvalNeedsOf } from "../policy/application-state.js";
@@ -109,12 +109,8 @@ export async function lookAtTarget(
 
 /** Whether what a rollback of this application would deploy depends on the target branch and on immutable things only. */
 export async function isBasePinned(subject: LiveSubject, source: OpenedChange): Promise<boolean> {
-  try {
-    return (await rollbackInputs(subject.live, specBeforeOf(subject), source.change.baseRevision, source)).pinned;
-  } catch (error) {
-    if (error instanceof RepositoryFailure) return false;
-    throw error;
-  }
+  const inputs = rollbackInputs(subject.live, specBeforeOf(subject), source.change.baseRevision, source);
+  return (await inputs.catch(only(RepositoryFailure, () => ({ pinned: false })))).pinned;
 }
 
 /**

@@ -147,8 +147,8 @@ async function lookAtAll(
 
 async function lookAt(application: ApplicationName, found: Survey, { plan, why, context }: Around): Promise<Looked> {
   const { change, hostWords } = context;
-  const barred = (obstacle: string, autoSynced = false): Looked => {
-    return { application, facts: { autoSynced, obstacle }, subject: undefined };
+  const barred = (obstacle: string): Looked => {
+    return { application, facts: { autoSynced: false, obstacle }, subject: undefined };
   };
   const refused = found.notDeployed.find((other) => other.application === application);
   if (refused !== undefined) return barred(refused.reason);
