@@ -337,7 +337,7 @@ function markOf(sides: Sides, answer: ObjectAnswer | undefined, applying: Applyi
   if (base === undefined || head === undefined || hook || identity.name === "") return undefined;
   const respected = ignored.respected === "yes";
   const written = ignored.respected === "no" && !mayBeSkipped(sides, applying);
-  const rules = written ? NOTHING : ignoredOf(ignored, identity);
+  const rules = written ? { pointers: [], byArgoCd: [] } : ignoredOf(ignored, identity);
   // Without an answer the object may be missing in the cluster: a sync creates it with all of its fields.
   const one = answer && !writesIgnored(ignored, identity) ? withAnswer(sides, answer, respected) : undefined;
   const outcome = one && outcomeOf(one, applying);
@@ -370,8 +370,6 @@ function isExact(one: InCluster, left: readonly FieldPath[], syncOptions: readon
     !takesAway(one, left)
   );
 }
-
-const NOTHING = { pointers: [], byArgoCd: [] };
 
 const MOST_PATHS = 5;
 const LONGEST_PATH = 200;

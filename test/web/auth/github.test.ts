@@ -107,7 +107,9 @@ describe.each(STORE_KINDS)("logging in with GitHub, with the %s store", (store) 
   test("a callback at an address that is none is refused like any other that was not started here", async () => {
     const { site } = await start({}, { store });
     const connection = await RawConnection.open(site.url);
-    connection.write("GET http://:99999/auth/hosta/callback?state=x HTTP/1.1\r\nhost: x\r\naccept: application/json\r\n\r\n");
+    connection.write(
+      "GET http://:99999/auth/hosta/callback?state=x HTTP/1.1\r\nhost: x\r\naccept: application/json\r\n\r\n",
+    );
     expect((await connection.answer()).status).toBe(400);
     connection.close();
   });
