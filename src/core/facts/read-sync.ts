@@ -209,7 +209,7 @@ export async function readAgain(
     barredFrom("sync", deployed, { ...context, settings }),
     facts.approval !== undefined || lifted || required ? tell(untold, "approval", approvals, undefined) : undefined,
     tell(untold, "applications", () => Promise.all(subjects.map(({ name }) => deployer.findApplication(name))), []),
-    tell(untold, "locks", () => locksNow(facts, command.dryRun, context), NO_LOCKS),
+    tell(untold, "locks", () => locksNow(facts, command.dryRun, context), new Map()),
     missedIn(plan, { ...context, approvals }),
   ]);
   const fresh = subjects.map((subject, index) => ({ ...subject, live: live[index] ?? subject.live }));
@@ -358,8 +358,6 @@ function movingFacts(
 }
 
 type Locks = ReadonlyMap<ApplicationName, Lock | undefined>;
-
-const NO_LOCKS: Locks = new Map();
 
 /** The locks of the change request, those of later stages included, and of the definitions that its sync writes or deletes. */
 async function locksNow(

@@ -120,12 +120,11 @@ interface EffectSource extends ShowingSource {
 export async function deriveEffects(
   examined: readonly Examined[],
   shown: readonly ShownPreview[],
-  { found, applicationSets }: SurveyWithSets,
+  { found: { everyApplication, everySet }, applicationSets }: SurveyWithSets,
   context: EffectSource,
 ): Promise<Derived> {
-  const live = new Map(found.everyApplication.map((one) => [one.name, one]));
-  const nameOf = await context.deployer.naming();
-  const around: Surroundings = { live, everySet: found.everySet, nameOf, change: context.change };
+  const live = new Map(everyApplication.map((one) => [one.name, one]));
+  const around: Surroundings = { live, everySet, nameOf: await context.deployer.naming(), change: context.change };
   const shallow = await allInTurns(examined, async ({ subject, facts }) => {
     const direct = directMember(subject, context.change);
     return { subject, direct, ...(await appliedBy(subject.name, direct.digest, facts, { around, context })) };
@@ -138,14 +137,11 @@ export async function deriveEffects(
     ...examined.flatMap(({ subject }) => (subject.kind === "new" ? [subject.definition] : [])),
   ];
   const parents = new Map([...begun.flatMap((one) => (one ? [[one.name, one] as const] : [])), ...live]);
-  const named = (all: readonly Applied[]) => new Map(all.map((one) => [one.application, one]));
-  const all = named([...previewed.filter(({ facts }) => facts !== undefined), ...shallow]);
-  const running = groupedBy(found.everyApplication, ({ parent }) => parent);
+  const all = byName([...previewed.filter(({ facts }) => facts !== undefined), ...shallow]);
+  const running = groupedBy(everyApplication, ({ parent }) => parent);
   // A parent that starts a new application needs an approval, since that was rendered by itself alone.
-  const driven = named(shallow.filter(({ subject }) => subject.kind === "live"));
+  const driven = byName(shallow.filter(({ subject }) => subject.kind === "live"));
   const bySync: Chain = { appliedBy: driven, running, unseen: NOT_RENDERED };
-  const staying = shown.flatMap(({ preview }) => (preview.content.kind === "left-behind" ? [preview.application] : []));
-  const left = new Set(staying);
   // A preview that could not be rendered bars the merge by itself.
   const byMerge: Chain = { appliedBy: all, running, unseen: undefined };
   const members = [
@@ -158,9 +154,8 @@ export async function deriveEffects(
   const surroundings = { ...around, parents };
   const bind = (member: Member) =>
     overlaps(definedWith(member, reachedFrom(member, surroundings)), all.get(member.application)?.facts?.touched ?? []);
-  const rendered = (member: Member): Member => {
-    return { ...member, namespaces: all.get(member.application)?.facts?.namespaces ?? [] };
-  };
+  const namespacesOf = ({ application }: Member) => all.get(application)?.facts?.namespaces ?? [];
+  const rendered = (member: Member): Member => ({ ...member, namespaces: namespacesOf(member) });
   // What only gets another definition changes no objects yet.
   const startedNow = (member: Member) => (member.deploysItself === true ? rendered(member) : member);
   const effects = await mapInTurns(shallow, ({ subject, facts, direct, reached }): [ApplicationName, Effect] => {
@@ -173,7 +168,7 @@ export async function deriveEffects(
   return {
     effects: new Map(effects),
     applicationSets: applicationSets.map((set) => {
-      const keeps = ({ application }: Member) => set.keepsRemoved === true || left.has(application);
+      const keeps = ({ application }: Member) => set.keepsRemoved === true || staysBehind(application, shown);
       const below = set.members.flatMap((member) => startedBy(member, keeps(member), byMerge));
       return {
         ...set,
@@ -181,6 +176,14 @@ export async function deriveEffects(
       };
     }),
   };
+}
+
+function staysBehind(name: ApplicationName, shown: readonly ShownPreview[]): boolean {
+  return shown.some(({ preview }) => preview.application === name && preview.content.kind === "left-behind");
+}
+
+function byName<T extends Applied>(all: readonly T[]): ReadonlyMap<ApplicationName, T> {
+  return new Map(all.map((one) => [one.application, one]));
 }
 
 /**
@@ -239,12 +242,8 @@ export async function boundNow(
     ...applications.flatMap(({ effect }) => effect.members),
     ...applicationSets.flatMap((set) => set.members),
   ];
-  const bind = await overlapsAmong(
-    new Set(),
-    new Map(everyApplication.map((one) => [one.name, one])),
-    members,
-    context,
-  );
+  const live = new Map(everyApplication.map((one) => [one.name, one]));
+  const bind = await overlapsAmong(new Set(), live, members, context);
   const bound = (some: readonly Member[]) => some.map((member) => bind(member, []));
   return {
     ...plan,
