@@ -207,13 +207,13 @@ export function titleOf({ group, kind, namespace, name }: z.infer<typeof resourc
   return `${[group, kind].filter(Boolean).join("/")} ${[namespace, name].filter(Boolean).join("/")}`;
 }
 
+const flag = z.boolean().nullish();
 /** One object as Argo CD compares it. Argo CD 3.0 and newer report its health only in the GET of one Application. */
 const managedResource = resource.extend({
-  requiresPruning: z.boolean().nullish(),
+  ...{ requiresPruning: flag, hook: flag },
   health: z.object({ status: z.string().nullish(), message: z.string().nullish() }).nullish(),
 });
 
-const flag = z.boolean().nullish();
 const revisions = { revision: z.string().nullish(), revisions: z.array(z.string()).nullish() };
 const deployed = { ...revisions, source: z.unknown().optional(), sources: z.unknown().optional() };
 

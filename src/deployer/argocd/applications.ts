@@ -380,7 +380,7 @@ function toLiveApplication(whole: WholeApplication, settings: ServerSettings): L
     deleting: typeof whole.metadata.deletionTimestamp === "string",
     cascades: (whole.metadata.finalizers ?? []).some((one) => CASCADING.test(one)),
     standing: standingOf(whole),
-    leftOver: (whole.status?.resources ?? []).flatMap((one) => (one.requiresPruning === true ? [titleOf(one)] : [])),
+    leftOver: (whole.status?.resources ?? []).filter((one) => one.requiresPruning && !one.hook).map(titleOf),
     outdated: isOutdated(whole),
   };
 }

@@ -343,6 +343,15 @@ test.each([
   expect(await found({ spec, status: { sync: { comparedTo } } })).toMatchObject({ outdated });
 });
 
+test("a hook's object, which no sync prunes, is not left over", async () => {
+  const job = { group: "batch", kind: "Job", namespace: "n", requiresPruning: true };
+  const resources = [
+    { ...job, name: "migrate", hook: true },
+    { ...job, name: "old", hook: null },
+  ];
+  expect(await found({ status: { resources } })).toMatchObject({ leftOver: ["batch/Job n/old"] });
+});
+
 test("an application that was never compared", async () => {
   const one = await found({ status: { sync: null, sourceType: null } });
   expect(one).toMatchObject({ sourceTypes: [""], comparedRevisions: [] });
