@@ -225,7 +225,6 @@ function footerText(plan: Plan, { words, links, next, present }: PlanOptions): s
   return joined([nothing, nextStepText(next, plan.change, words, { links, more: release })], " ");
 }
 
-/** The blocks of the ApplicationSets that fit into a comment, or two. */
 function setBlocks(plan: Plan, { words, links: { page } }: PlanOptions, limit: number): readonly Block[] {
   const unread = plan.unread.length === 0 ? "" : `⚠️ ${unreadText(plan.unread, words)}`;
   const blocks = cutBlocks(blocksOf([unread, ...plan.applicationSets.map(applicationSetText)]), limit);

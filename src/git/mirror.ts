@@ -207,17 +207,16 @@ class GitMirror implements Repositories {
   /** Fetches the commits and does work, alone in the folder. What the mirror may be to blame for is tried twice. */
   #work<T>(session: Session, work: () => Promise<T>): Promise<T> {
     const { folder } = session;
+    const attempt = () => this.#provide(session).then(work);
     return this.#inTurn(session, async () => {
       try {
-        await this.#provide(session);
-        return await work();
+        return await attempt();
       } catch (error) {
         if (!isUnexplained(error)) throw this.#translated(session, error);
         await this.#mend(session, error);
       }
       try {
-        await this.#provide(session);
-        return await work();
+        return await attempt();
       } catch (error) {
         if (isUnexplained(error) && error.kind === "too-big") await folder.remove();
         throw this.#translated(session, error);

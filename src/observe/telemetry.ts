@@ -68,7 +68,6 @@ export async function createTelemetry(
       metrics?.checkDuration.observe({ check, outcome }, seconds),
     countDelivery: (notification: string, outcome: string) => metrics?.notifications.inc({ notification, outcome }),
     countRefusal: (host: string, reason: string) => metrics?.webhooksRefused.inc({ host, reason }),
-    /** Wraps the handling of one event. */
     run: (event: HostEvent, run: () => Promise<RunEnd>): Promise<RunEnd> => {
       const measuredRun = measures ? () => measures.run(event, run) : run;
       return tracer ? traceRun(event, measuredRun, tracer) : measuredRun();

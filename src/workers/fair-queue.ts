@@ -43,7 +43,6 @@ export class FairQueue<T> {
     else this.#waiting.delete(owner);
   }
 
-  /** Takes everything that waits. */
   drain(): readonly T[] {
     const items = [...this.#waiting.values()].flat();
     this.#waiting.clear();

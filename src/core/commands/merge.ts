@@ -219,7 +219,6 @@ function withDiffering({ plan, ...facts }: Facts, { differing, lacks }: Omit<Liv
 interface Around {
   readonly everyApplication: readonly Application[];
   readonly running: ReadonlyMap<ApplicationName, Application>;
-  /** The records of the change request. */
   readonly records: readonly Deployment[];
 }
 

@@ -34,7 +34,6 @@ interface Failed {
   readonly by: readonly User[];
 }
 
-/** What rendering and checking again takes. */
 type SyncCheckSource = RenderSource & CheckSource & Pick<CommandContext, "host">;
 
 /**

@@ -36,7 +36,6 @@ export interface Reached {
 export interface Surroundings {
   /** Every application that Argo CD shows. */
   readonly live: ReadonlyMap<ApplicationName, Application>;
-  /** Every ApplicationSet that Argo CD shows. */
   readonly everySet: readonly ApplicationSet[];
   readonly nameOf: Naming;
   readonly change: Branches;

@@ -137,7 +137,6 @@ function showsItself(outcome: Outcome): boolean {
   return outcome.kind === "answered" && (setsStatus(outcome.result) || outcome.result.kind === "closed");
 }
 
-/** Whether the service handles this repository. */
 function isAllowed({ host, repository }: ChangeRequestRef, { config }: Pick<Dependencies, "config">): boolean {
   return allowsRepository(config.defaults.allowedRepos, host, repository);
 }

@@ -80,7 +80,6 @@ export function readOpenapi(): unknown {
   return read;
 }
 
-/** Admits everyone who is logged in. */
 const loggedIn: RequestHandler = (request, response, next) => {
   const viewer = viewerOf(request);
   if (viewer.kind === "account") next();

@@ -1,7 +1,6 @@
 /** A login that is refused, in words: what happened, what to do next, and who can do it. */
 export interface LoginRefusal {
   readonly reason: keyof typeof TEXTS;
-  /** Status of the HTTP answer. */
   readonly status: number;
   readonly sentence: string;
   readonly next: string;

@@ -61,7 +61,6 @@ export interface AffectedApplication {
   readonly kind: "new" | "deleted" | "modified" | "existing";
   /** File of the Application resource at the head (at the merge base for `deleted`); only if the resource changes. */
   readonly sourceFile?: string;
-  /** The resource at the merge base. */
   readonly base?: Application;
   readonly head?: Application;
   readonly live?: Application;
