@@ -47,16 +47,14 @@ export function patternProblem(pattern: string): string | undefined {
 export const NAME_PATTERN_FORM = { ...PATTERN_FORM, pattern: `^(?!.*\\s)${PATTERN_FORM.pattern.slice(1)}` } as const;
 
 /**
- * Explains why a text is not a pattern of names in Kubernetes; undefined if it is one. These have no white space, capitals,
- * braces or commas, so that what was meant as `Web`, a list, `{a, b}`, `{a}` or `${NAME}` would silently match less than its author
- * believes.
+ * Explains why a text is not a pattern of names in Kubernetes; undefined if it is one. These have no white space, braces or commas, so
+ * that what was meant as a list, or `{a, b}`, `{a}` or `${NAME}`, would silently match less than its author believes.
  */
 export function namePatternProblem(pattern: string): string | undefined {
   const problem = patternProblem(pattern);
   if (problem !== undefined) return problem;
   if (/\s/.test(pattern)) return "no name has white space in it: alternatives are written as `{a,b}`";
   if (/\{[^,}]*\}/.test(pattern)) return "no name has braces in it: `{a,b}` stands for two names or more";
-  if (/\p{Lu}/u.test(pattern)) return "no name has capital letters in it";
   return /,(?![^{]*\})/.test(pattern) ? "no name has a comma in it: write several entries, or `{a,b}`" : undefined;
 }
 

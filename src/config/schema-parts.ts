@@ -127,10 +127,10 @@ export function url({ exact } = { exact: false }) {
 }
 
 /** Text of which `problemOf` says what is wrong with it; an empty problem stands for what is allowed. */
-function sound(allowed: string, problemOf: (value: string) => string | undefined) {
+function sound(allowed: string, problemOf: (value: string) => string | undefined, meant = (value: string) => value) {
   return textLeaf(allowed, (value) => {
     const problem = problemOf(value);
-    return problem === undefined ? value : new Wrong(problem === "" ? undefined : problem);
+    return problem === undefined ? meant(value) : new Wrong(problem === "" ? undefined : problem);
   });
 }
 
@@ -138,10 +138,10 @@ export function pattern() {
   return sound("an exact name, or a pattern with `*`", patternProblem).meta({ title: "pattern", ...PATTERN_FORM });
 }
 
-/** A pattern of names in Kubernetes, such as those of applications. */
-export function namePattern() {
+/** A pattern of names in Kubernetes, such as those of applications. These have no capitals: `Web` means `web`. */
+export function namePattern(problemOf = namePatternProblem) {
   const allowed = "an exact name, or a pattern with `*`";
-  return sound(allowed, namePatternProblem).meta({ title: "pattern", ...NAME_PATTERN_FORM });
+  return sound(allowed, problemOf, (value) => value.toLowerCase()).meta({ title: "pattern", ...NAME_PATTERN_FORM });
 }
 
 /** A regular expression for text to redact. */

@@ -157,10 +157,6 @@ describe("mistakes are named with line, column, key and what is allowed", () => 
       "sync_requirements[0].name: no name has braces in it: `{a,b}` stands for two names or more",
     ],
     [
-      "sync_requirements:\n  - {name: Prod-*, require_approval: true}",
-      "sync_requirements[0].name: no name has capital letters",
-    ],
-    [
       "sync_requirements:\n  - {name: 'web-${ENV}', require_approval: true}",
       "sync_requirements[0].name: no name has braces",
     ],
@@ -233,6 +229,20 @@ describe("mistakes are named with line, column, key and what is allowed", () => 
     const [problem] = problemsOf(`"a\\nb${"c".repeat(100)}": 1`);
     expect(problem).toContain('["a\\nbccc');
     expect(problem?.split(" unknown key")[0]?.length).toBeLessThan(100);
+  });
+});
+
+test("names are read in any case, since Kubernetes has no capital letters in them", () => {
+  const text = `
+applications: [{ name: Web, paths: ["Deploy/**"] }]
+sync_requirements:
+  - { name: Prod-*, project: Payments, destination: { cluster: Prod-EU, namespace: Shop }, require_approval: true }
+`;
+  const result = parseRepositoryConfig(text, ".svc.yaml");
+  expect(result.kind === "valid" && result.config).toMatchObject({
+    applications: [{ name: "web", paths: ["Deploy/**"] }],
+    // Argo CD's names of clusters may have them.
+    syncRequirements: [{ name: "prod-*", project: "payments", destination: { cluster: "Prod-EU", namespace: "shop" } }],
   });
 });
 

@@ -84,9 +84,11 @@ function newHold(now: Date, timezone: string) {
   return z.strictObject({
     applications: z
       .array(
-        z.string().check((context) => {
-          const problem = namePatternProblem(context.value);
-          if (problem !== undefined) context.issues.push({ code: "custom", input: context.value, message: problem });
+        z.string().transform((text, context) => {
+          const problem = namePatternProblem(text);
+          if (problem === undefined) return text.toLowerCase();
+          context.addIssue({ code: "custom", message: problem });
+          return z.NEVER;
         }),
       )
       .min(1, { error: "must name at least one application or pattern" })
