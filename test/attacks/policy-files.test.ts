@@ -78,6 +78,20 @@ describe.each(HOSTS)("the policy file on %s", (host) => {
     expect(bot.lastComment(one)).toContain("succeeded");
   });
 
+  test("with a pattern of names that only an earlier svc took keeps its other rules, and requires an approval", async () => {
+    const lists =
+      "sync_requirements: [{ name: web, allowed_users: [olga] }, { name: 'a-{b}', require_healthy: true }]\n";
+    const bot = await startBot({ host, files: () => ({ [FILE]: "autoplan: true\n" }) });
+    await bot.forge.pushToBranch(REPOSITORY, "main", { [FILE]: lists });
+    const one = await bot.open({ ...changeOf(["web"]), [FILE]: lists.replace("a-{b}", "a-b") });
+    await bot.comment(one, "svc sync", "bo");
+    expect(bot.lastComment(one)).toContain(UNAPPROVED);
+    await bot.approve(one);
+    await bot.comment(one, "svc sync", "bo");
+    expect(bot.lastComment(one)).toContain("`web`: only olga may");
+    expect(bot.changes()).toEqual([]);
+  });
+
   test.each<[string, FileChanges[string]]>([
     ["a link", { symlink: "weak.yaml" }],
     ["a folder", null],

@@ -38,8 +38,8 @@ const REQUIREMENTS = [
   "allowed_teams",
 ] as const;
 
-/** The whole of `.svc.yaml`. */
-export function repositorySchema() {
+/** The whole of `.svc.yaml`. @param names reads the patterns of names */
+export function repositorySchema(names = namePattern) {
   return section({
     version: leaf("1, the only version of this file", (input) => (input === 1 ? 1 : new Wrong()))
       .meta({ title: "number", type: "integer", const: 1 })
@@ -65,7 +65,7 @@ export function repositorySchema() {
       .describe(
         "what starts a sync: only `svc sync` (the default), or also the approval that completes what is required; see [Sync on approval](sync-on-approval.md)",
       ),
-    applications: listOf(application())
+    applications: listOf(application(names))
       .prefault([])
       .describe("files beyond an application's own sources that affect it"),
     cr_paths: listOf(pattern())
@@ -73,20 +73,20 @@ export function repositorySchema() {
       .describe(
         "where to look for Application and ApplicationSet resources; empty or omitted: all YAML and JSON files",
       ),
-    stages: stages()
+    stages: stages(names)
       .optional()
       .describe(
         "the order in which `sync` deploys applications; an application that no pattern matches is in the last one",
       ),
-    sync_requirements: syncRequirements()
+    sync_requirements: syncRequirements(names)
       .prefault([])
       .describe("exceptions for single applications; each entry sets at least one requirement"),
   });
 }
 
-function application() {
+function application(names: typeof namePattern) {
   return section({
-    name: namePattern().describe("the application; `<namespace>/<name>` outside Argo CD's own namespace"),
+    name: names().describe("the application; `<namespace>/<name>` outside Argo CD's own namespace"),
     paths: listOf(pattern(), MOST_PATTERNS_OF_AN_APPLICATION)
       .min(1, "at least one pattern is needed, such as <dir>/**")
       .describe("paths from the repository's root, such as `<dir>/**`"),
@@ -96,10 +96,10 @@ function application() {
 const STAGE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$/;
 const MOST_STAGES = 20;
 
-function stages() {
+function stages(names: typeof namePattern) {
   const stage = section({
     name: formed("a name of up to 40 letters, digits, `.`, `_` and `-`", STAGE_NAME).describe("what people call it"),
-    applications: namePattern().describe("its applications; of several patterns that match one, the first wins"),
+    applications: names().describe("its applications; of several patterns that match one, the first wins"),
     wait: oneOf(STAGE_WAITS)
       .prefault("healthy")
       .describe("`healthy`: it follows the stage before by itself; `manual`: with the next `sync`"),
@@ -121,8 +121,8 @@ function stages() {
 }
 
 /** `sync_requirements` of a repository's file, and of the server's, where they are a floor. */
-export function syncRequirements() {
-  return listOf(requirement()).superRefine((entries, context) => {
+export function syncRequirements(names = namePattern) {
+  return listOf(requirement(names)).superRefine((entries, context) => {
     const seen = new Set<string>();
     entries.forEach((entry, index) => {
       const selectors = describeSelectors(entry);
@@ -136,15 +136,15 @@ export function syncRequirements() {
   });
 }
 
-function requirement() {
+function requirement(names: typeof namePattern) {
   return section({
-    name: namePattern()
+    name: names()
       .optional()
       .describe(
         "the application; without a slash it also requires something of applications of that name in other namespaces, and lifts nothing there",
       ),
-    project: namePattern().optional().describe("applications of this AppProject"),
-    destination: destination().optional().describe("applications that deploy there"),
+    project: names().optional().describe("applications of this AppProject"),
+    destination: destination(names).optional().describe("applications that deploy there"),
     require_approval: flag().optional().describe("as at the top of the file, for this application"),
     require_up_to_date: flag().optional().describe("as at the top of the file, for this application"),
     require_healthy: flag().optional().describe("as at the top of the file, for this application"),
@@ -190,10 +190,10 @@ function requirement() {
     });
 }
 
-function destination() {
+function destination(names: typeof namePattern) {
   return section({
     cluster: cluster().optional().describe("the cluster's name, or its address, which begins with `https://`"),
-    namespace: namePattern().optional().describe("the namespace"),
+    namespace: names().optional().describe("the namespace"),
   })
     .superRefine(({ cluster, namespace }, context) => {
       if (cluster !== undefined || namespace !== undefined) return;
@@ -227,6 +227,8 @@ export function team() {
 /** The slowest known text of this size keeps the parser busy for about a second. */
 const LARGEST_FILE = 64 * 1024;
 const SCHEMA = repositorySchema();
+/** Earlier versions of svc took more patterns of names. The other rules of such a file still hold until it is put right. */
+const PAST_SCHEMA = repositorySchema(() => namePattern(patternProblem));
 
 /** A repository's file after validation. Undefined keys fall back to the server's defaults. */
 export type RepositoryConfig = CamelKeys<z.infer<typeof SCHEMA>>;
@@ -240,11 +242,14 @@ export const NO_REPOSITORY_CONFIG: RepositoryConfig = { applications: [], syncRe
 
 export const NO_FILE: RepositoryConfigResult = { kind: "valid", config: NO_REPOSITORY_CONFIG };
 
-/** Reads a repository's file. Does not expand `${NAME}`: the text may be hostile. */
-export function parseRepositoryConfig(text: string, fileName: string): RepositoryConfigResult {
+/**
+ * Reads a repository's file. Does not expand `${NAME}`: the text may be hostile.
+ * @param isPast whether a branch has this version already: what is wrong with its patterns of names is passed over
+ */
+export function parseRepositoryConfig(text: string, fileName: string, isPast = false): RepositoryConfigResult {
   const { tree, problems } = readYaml(text, fileName, LARGEST_FILE);
   if (tree === undefined) return { kind: "invalid", problems };
-  const checked = validate(tree, SCHEMA);
+  const checked = validate(tree, isPast ? PAST_SCHEMA : SCHEMA);
   const found = checked.kind === "invalid" ? checked.problems : [];
   if (checked.kind === "invalid" || problems.length > 0) {
     return { kind: "invalid", problems: orderedProblems([...problems, ...found], [fileName]) };

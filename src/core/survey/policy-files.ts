@@ -97,14 +97,15 @@ async function branchFile(
   return { file, earlier: file.kind === "valid" ? undefined : await lastReadable(tip, snapshot, reading) };
 }
 
-/** The newest version of a broken file on the branch's first-parent history that can be read. */
+/** The newest version of a broken file on the branch's first-parent history that can be read, whatever its patterns of names. */
 async function lastReadable(
   tip: Revision,
   snapshot: RepositorySnapshot,
   reading: Reading,
 ): Promise<RepositoryConfig | undefined> {
   for await (const text of snapshot.pastTexts(tip, REPOSITORY_FILE)) {
-    const version = text === undefined ? undefined : await readRepositoryFile({ text, name: REPOSITORY_FILE }, reading);
+    const past = text === undefined ? undefined : ({ text, name: REPOSITORY_FILE, isPast: true } as const);
+    const version = past && (await readRepositoryFile(past, reading));
     if (version?.kind === "valid") return version.config;
   }
   return undefined;
@@ -138,11 +139,13 @@ async function parsed({ text }: Content, name: string, reading: Reading): Promis
 interface RepositoryFile {
   readonly text: string;
   readonly name: string;
+  /** Whether it is a version that a branch has already. */
+  readonly isPast?: true;
 }
 
 export const readRepositoryFileTask: Task<RepositoryFile, RepositoryConfigResult> = {
   name: "read-repository-file",
-  run: ({ text, name }) => parseRepositoryConfig(text, name),
+  run: ({ text, name, isPast }) => parseRepositoryConfig(text, name, isPast),
 };
 
 /** Reads a repository's file, which anybody may have written. */
