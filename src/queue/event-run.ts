@@ -167,7 +167,10 @@ export class EventRun {
     // It would end as many processes again.
     if (kills >= MAX_KILLS) return "dropped";
     const journal = new RedisJournal(this.parts.connection, event.delivery);
-    return hasDone(await ifReadable(journal.read(), {})) ? "untold" : "failed";
+    const notes = await ifReadable(journal.read(), undefined);
+    // What nobody can read may be about a deployment.
+    if (notes === undefined) return "dropped";
+    return hasDone(notes) ? "untold" : "failed";
   }
 
   /** @throws {LeaseLost} @throws {StoreUnavailable} when the lease has expired and the store does not answer. */

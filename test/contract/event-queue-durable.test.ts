@@ -589,6 +589,21 @@ test.each([
   expect(await queue.knows(event)).toBe(true);
 });
 
+test("a command that failed, whose notes nobody can read, is not found again: it may have deployed", async () => {
+  const event = commented(1);
+  const runs = new Runs();
+  const { queue } = startReplica(runs.run, { timing: { retryAfterMs: [] } });
+  await queue.push(event);
+  await runs.haveStarted(1);
+  await raw.set(journalKey(event.delivery), '{"v":2}', "EX", 4 * 24 * 60 * 60);
+  await runs.end(0, "failed");
+  await queue.idle();
+  expect(await queue.knows({ ...event, delivery: "found" })).toBe(true);
+  await queue.pushUntold();
+  await queue.idle();
+  expect(runs.started).toHaveLength(1);
+});
+
 test("every key of the queue begins with the service's name and lies in one slot", async () => {
   const runs = new Runs();
   const { queue } = startReplica(runs.run);
