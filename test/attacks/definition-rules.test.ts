@@ -90,10 +90,21 @@ describe.each(HOSTS)("rules of the repository that defines an application which 
     await expectBarred(bot, /the rules of 127\.0\.0\.1\/acme\/platform, which defines it, require one/);
   });
 
-  test("people that it allows are the only ones", async () => {
-    const file = `sync_requirements: [{name: w*, allowed_users: [bo]}]\n`;
+  test.each([
+    ["", ""],
+    [
+      ", also where the file has a pattern of names that only an earlier svc took",
+      ", {name: 'a-{b}', require_healthy: true}",
+    ],
+  ])("people that it allows are the only ones%s", async (_, more) => {
+    const file = `sync_requirements: [{name: w*, allowed_users: [bo]}${more}]\n`;
     const bot = await start(host, { files: { ".svc.yaml": file } });
     const one = await bot.open(changeOf(["web"]));
+    if (more !== "") {
+      await bot.comment(one, "svc sync", "bo");
+      expect(bot.lastComment(one)).toContain(UNAPPROVED);
+      await bot.approve(one);
+    }
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("`ana` may not run `svc sync` for:");
     expect(bot.lastComment(one)).toMatch(/`web`: only bo \(by the rules of 127\.0\.0\.1\/acme\/platform\) may/);

@@ -1,5 +1,6 @@
 import {
   NO_FILE,
+  NO_REPOSITORY_CONFIG,
   parseRepositoryConfig,
   type RepositoryConfig,
   type RepositoryConfigResult,
@@ -285,9 +286,16 @@ async function definitionsIn(
             const reason = `its ${REPOSITORY_FILE} is not a text file`;
             return content.kind === "absent" ? [] : [{ kind: "unknown", reason }];
           }
-          const file = await readRepositoryFile({ text: content.text, name: REPOSITORY_FILE }, reading);
-          if (file.kind === "invalid") return [{ kind: "unknown", reason: `its ${REPOSITORY_FILE} cannot be used` }];
-          return [{ kind: "rules", config: host.id === change.host ? file.config : withoutPeople(file.config) }];
+          const one = { text: content.text, name: REPOSITORY_FILE };
+          const file = await readRepositoryFile(one, reading);
+          const past = file.kind === "valid" ? file : await readRepositoryFile({ ...one, isPast: true }, reading);
+          const rules = past.kind === "valid" ? past.config : NO_REPOSITORY_CONFIG;
+          return [
+            { kind: "rules", config: host.id === change.host ? rules : withoutPeople(rules) },
+            ...(file.kind === "valid"
+              ? []
+              : [{ kind: "unknown" as const, reason: `its ${REPOSITORY_FILE} cannot be used` }]),
+          ];
         }),
       );
       return read.flat();
