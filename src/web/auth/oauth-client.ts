@@ -165,11 +165,13 @@ export const providerFetch: CustomFetch = async (url, { method, headers, body, r
   return new Response(hasNoBody ? null : text, { status: answer.status, headers: [...answer.headers] });
 };
 
-/** Whether the provider refused for a time only. A secondary limit of GitHub may have no header: docs/adr/0020-host-messages.md. */
+/** Whether the provider refused for a time only. A limit of GitHub's may have no header: docs/adr/0020-host-messages.md. */
 export function isLimited({ status, headers, body }: ApiAnswer): boolean {
   if (status !== 403) return status === 429;
   if (headers.has("retry-after") || headers.get("x-ratelimit-remaining") === "0") return true;
-  return /\bsecondary rate\b|\babuse detection\b/i.test(said.safeParse(body).data?.message ?? "");
+  return /\bsecondary rate\b|\babuse detection\b|\brate limit (?:already )?exceeded\b/i.test(
+    said.safeParse(body).data?.message ?? "",
+  );
 }
 
 const said = z.object({ message: z.string() });

@@ -171,9 +171,11 @@ describe.each(STORE_KINDS)("with the %s store", (store) => {
   });
 });
 
-test("a limit of GitHub that only its message tells logs nobody out", async () => {
+test.each([
+  "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.",
+  "API rate limit exceeded for user ID 4711.",
+])("a limit of GitHub that only its message tells logs nobody out: %s", async (message) => {
   const { forge, site, visitor } = await start("hosta");
-  const message = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.";
   forge.faults.add({ path: /\/user$/, fault: { kind: "status", status: 403, body: JSON.stringify({ message }) } });
   site.clock.advance(DUE_MS);
   expect(await roleOf(visitor)).toBe("admin");
