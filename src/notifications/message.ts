@@ -174,9 +174,9 @@ function systemChanged({ system, available, since }: SystemChanged): Said {
 
 function tokenExpires({ system, expires, days, at }: TokenExpires & Pick<Notification, "at">): Said {
   const left = days === 0 ? "within a day" : days === 1 ? "in 1 day" : `in ${days} days`;
-  const when = Date.parse(expires) <= Date.parse(at) ? "has expired" : `expires ${left}`;
+  const when = Date.parse(expires) <= Date.parse(at) ? "expired" : `expires ${left},`;
   return {
-    headline: `⏳ The token of ${SERVICE} for ${system} ${when}, at ${minuteText(expires)}`,
+    headline: `⏳ The token of ${SERVICE} for ${system} ${when} at ${minuteText(expires)}`,
     lines: [`Make a new one and give it to ${SERVICE}: without it nothing can be planned or deployed.`],
   };
 }

@@ -136,7 +136,7 @@ const all: readonly (readonly [string, Notification, readonly NotificationEvent[
     "a token that is no longer valid",
     { ...expiring, expires: origin.at, days: 0 },
     ["token_expires"],
-    "⏳ The token of svc for GitLab has expired, at 2026-03-02 10:00 UTC",
+    "⏳ The token of svc for GitLab expired at 2026-03-02 10:00 UTC",
   ],
   [
     "its end",
