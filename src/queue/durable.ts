@@ -10,7 +10,14 @@ import {
   withoutArguments,
 } from "../http/redis.js";
 import { EventRun } from "./event-run.js";
-import { createInProcessQueue, fieldsOf, MAX_ASIDE, type QueueOptions, type QueueTiming } from "./in-process.js";
+import {
+  createInProcessQueue,
+  fieldsOf,
+  MAX_ASIDE,
+  type QueueOptions,
+  type QueueTiming,
+  toldLate,
+} from "./in-process.js";
 import { BELL_CHANNEL, LaneStore, type Pushed, readEventRecord, type Taken, UNTOLD_KEY } from "./lane-store.js";
 
 /** The events of a killed replica resume after its lease and at most two looks: within 20 seconds. */
@@ -113,8 +120,9 @@ class DurableQueue implements EventQueue {
     const { connection } = this.#options;
     const untold = await connection.run((redis) => redis.hgetall(UNTOLD_KEY));
     for (const [key, text] of Object.entries(untold)) {
-      const event = readEventRecord(text)?.event;
-      if (event === undefined) continue;
+      const record = readEventRecord(text);
+      if (record === undefined) continue;
+      const event = toldLate(record.event, record.at);
       // Not as a webhook is: nobody must answer that it was refused.
       const { lane } = await this.#lanes.push(event, FIRST_PUSH_MS);
       await connection.run((redis) => redis.hdel(UNTOLD_KEY, key));

@@ -48,6 +48,12 @@ export function idsOf(event: HostEvent): readonly string[] {
   return [event.delivery, ...[...keys].map((key) => `${key} comment ${event.commentId}`)];
 }
 
+/** An event to push again: what its run has not begun by then is begun only if that is still expected. `at` is when it came. */
+export function toldLate(event: HostEvent, at: number): HostEvent {
+  if (event.kind !== "commented" || event.found !== undefined) return event;
+  return { ...event, found: { writtenAt: new Date(at).toISOString(), overtaken: false } };
+}
+
 /** How many runs may step aside at once: each keeps its result in memory. */
 export const MAX_ASIDE = 200;
 
@@ -137,7 +143,7 @@ class InProcessQueue implements EventQueue {
     const since = this.#options.clock.now().getTime() - UNTOLD_KEPT_MS;
     const failed = [...this.#failed.values()].filter(({ at }) => at > since);
     const done = await Promise.all(failed.map(async ({ journal }) => hasDone(await journal.read())));
-    return failed.filter((_run, index) => done[index]).map(({ event }) => event);
+    return failed.filter((_run, index) => done[index]).map(({ event, at }) => toldLate(event, at));
   }
 
   isBusy(change: ChangeRequestRef): Promise<boolean> {

@@ -59,7 +59,7 @@ interface CommentCreated {
   readonly commentId: string;
   readonly body: string;
   readonly author: User;
-  /** Only of a comment whose webhook was lost, and which was found on the host. */
+  /** Only of a comment that was found on the host, since its webhook was lost, or whose run is begun again long after it failed. */
   readonly found?: FoundComment;
 }
 
