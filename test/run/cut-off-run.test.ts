@@ -462,7 +462,7 @@ test("a lock that a sync could not release is released once somebody looks at th
   world.stores.locks.release = () => Promise.reject(new StoreUnavailable("a part of the cluster is down"));
   await world.says(number, "svc sync");
   world.stores.locks.release = release;
-  expect(world.host.commentsOf(number).at(-1)).toContain("its lock is kept");
+  expect(world.host.commentsOf(number).at(-1)).toContain("releases its lock if it succeeded");
   await world.handle({ kind: "reviewed", delivery: "reconciled", change: world.host.ref(number) });
   expect(await world.holders()).toEqual({});
   expect(await world.stores.deployments.list()).toMatchObject([{ outcome: "succeeded" }]);

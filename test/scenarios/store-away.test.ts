@@ -143,7 +143,7 @@ describe.each(HOSTS)("the store on %s", (host) => {
     }
     expect(bot.lastComment(one)).toContain("succeeded");
     expect(bot.lastComment(one)).toContain(
-      "The store did not answer afterwards: its lock is kept until the next command",
+      "The store did not answer afterwards: svc notes how it ended, and releases its lock if it succeeded, once the store is back",
     );
     await untilReady(bot);
     expect(await bot.locked(one)).toEqual(["web"]);

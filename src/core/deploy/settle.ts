@@ -35,7 +35,8 @@ export async function settleSync(
   context: SettleContext,
 ): Promise<string | undefined> {
   const { application } = record;
-  return settle(application, context, [
+  const later = "svc notes how it ended, and releases its lock if it succeeded, once the store is back";
+  return settle(application, later, context, [
     ...(outcome.kind === "succeeded" ? [() => endDeployment(application, context.change, context)] : []),
     // Last: a record without an outcome is looked at again.
     () => writeOutcome(record, outcome, context),
@@ -57,7 +58,7 @@ export async function settleRollback(
     case "rejected":
       return undefined;
     case "succeeded":
-      return settle(application, context, [
+      return settle(application, LOCK_STAYS, context, [
         () => deployments.remove(application, change),
         () => endDeployment(application, change, context),
       ]);
@@ -65,9 +66,11 @@ export async function settleRollback(
     case "running":
     case "unknown":
       if (record === undefined) return undefined;
-      return settle(application, context, [() => deployments.save({ ...record, outcome: "failed" })]);
+      return settle(application, LOCK_STAYS, context, [() => deployments.save({ ...record, outcome: "failed" })]);
   }
 }
+
+const LOCK_STAYS = "its lock is kept until the next command or until it expires";
 
 /**
  * What was deployed, the head or the target branch, replaces what other change requests deployed before, and needs no lock any more.
@@ -127,9 +130,10 @@ export async function endReplacedOf(
   });
 }
 
-/** Runs the writes in order, each repeated while the store is unavailable. */
+/** Runs the writes in order, each repeated while the store is unavailable. If it stays so, `later` says what follows. */
 async function settle(
   application: ApplicationName,
+  later: string,
   { clock, log }: Pick<SettleContext, "clock" | "log">,
   writes: readonly (() => Promise<unknown>)[],
 ): Promise<string | undefined> {
@@ -139,7 +143,7 @@ async function settle(
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
     log.error({ application, err: error }, "could not update lock and record");
-    return "the store did not answer afterwards: its lock is kept until the next command or until it expires";
+    return `the store did not answer afterwards: ${later}`;
   }
 }
 
