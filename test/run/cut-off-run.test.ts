@@ -216,6 +216,34 @@ test("what another one deployed after a part of the sync had succeeded stays rec
   expect(await world.holders()).toMatchObject({ web: other });
 });
 
+test("so does what another one deployed and unlocked since, where the part was recorded as well", async () => {
+  const world = new CutWorld();
+  const [number, other] = [world.open(BOTH), world.open(config("web", "3"))];
+  await world.says(number, "svc plan");
+  const { sync } = world.deployer;
+  let isCut = false;
+  world.deployer.sync = async (request) =>
+    isCut || request.application.name === WEB ? sync.call(world.deployer, request) : new Promise(() => undefined);
+  const meanwhile = async () => {
+    isCut = true;
+    await world.says(other, "svc plan");
+    world.deployer.faults.sync = () => ({ kind: "failed", message: "no room", resources: [] });
+    await world.says(other, "svc sync");
+    delete world.deployer.faults.sync;
+    await world.says(other, "svc unlock");
+  };
+  const cut = { at: world.stores.deployments, method: "save", when: "after", saying: '"outcome":"succeeded"' } as const;
+  await world.cutOff(world.comment(number, "svc sync"), cut, { meanwhile });
+  expect(
+    world.host
+      .commentsOf(number)
+      .at(-1)
+      ?.match(/✅ succeeded/g),
+  ).toHaveLength(2);
+  const ofOther = await world.stores.deployments.ofChange(world.host.ref(other));
+  expect(ofOther).toMatchObject([{ application: WEB, outcome: "failed" }]);
+});
+
 test("a sync that never reached Argo CD is started again, beside the one that did", async () => {
   const world = new CutWorld();
   const number = world.open(BOTH);

@@ -240,16 +240,16 @@ async function followStarted(
   });
   if (outcome === undefined || "confirm" in outcome) return outcome;
   const overridden = command.name === "sync" && record?.runId === runId ? record.overridden : undefined;
-  if (record?.runId === runId && record.health !== undefined && outcome.kind === "succeeded") {
+  const succeeded = record?.runId === runId && outcome.kind === "succeeded";
+  // An earlier attempt that wrote a success down has seen it healthy and released the lock: others may have deployed since.
+  const isSettled = succeeded && record.outcome === "succeeded";
+  if (succeeded && !isSettled && record.health !== undefined) {
     const operation: ApplicationSync = { application, ...outcome, overridden, warnings };
-    // An earlier attempt that wrote a success down has seen it healthy.
-    if (record.outcome !== "succeeded") {
-      return { operation, confirm: () => confirmHealth(operation, record, command, context) };
-    }
+    return { operation, confirm: () => confirmHealth(operation, record, command, context) };
   }
   // Whoever looks again finds how an automatic rollback ended.
   const isOpen = outcome.kind === "unknown" && record?.undoing !== undefined;
-  const kept = isOpen ? undefined : await writeDown(application, outcome, record, command, context);
+  const kept = isSettled || isOpen ? undefined : await writeDown(application, outcome, record, command, context);
   return over({ application, ...outcome, overridden, warnings: kept === undefined ? warnings : [...warnings, kept] });
 }
 
