@@ -27,6 +27,27 @@ describe.each(HOSTS)("what an earlier pull request left in the cluster on %s", (
     await bot.comment(one, command);
     expect(bot.liveValue("old")).toBeUndefined();
   });
+
+  test("is no hook, which no sync prunes, and nothing of what Argo CD could not compare", async () => {
+    const annotations = { "argocd.argoproj.io/hook": "PreSync" };
+    const hook = asYaml({ apiVersion: "batch/v1", kind: "Job", metadata: { name: "migrate", annotations }, spec: {} });
+    const kept = { "apps/new/kept.yaml": configMap("kept", { value: "1" }), "apps/new/hook.yaml": hook };
+    const bot = await startBot({
+      host,
+      applications: ["web"],
+      files: () => ({ "apps/web/kept.yaml": configMap("kept", { value: "1" }), "apps/web/hook.yaml": hook }),
+      prepare: ({ argocd }) => argocd.deploy("web"),
+    });
+    const one = await bot.open(changeOf(["web"]));
+    expect(section(bot.lastComment(one), "web")).not.toContain("The cluster has");
+    const two = await bot.open({ ...kept, "argocd/web.yaml": asYaml(bot.resourceOf("web", { path: "apps/new" })) });
+    await bot.comment(one, "svc unlock");
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(two, "svc sync");
+    await bot.comment(two, "svc plan");
+    expect(bot.argocd.application("web")?.status.sync).toMatchObject({ status: "Unknown" });
+    expect(section(bot.lastComment(two), "web")).not.toContain("The cluster has");
+  });
 });
 
 describe.each(HOSTS)("a claim that a controller made, and that comes into the files on %s", (host) => {

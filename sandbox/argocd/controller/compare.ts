@@ -126,6 +126,20 @@ export function summarise(managed: readonly Managed[]): {
   };
 }
 
+/** The hooks that the cluster has, which count as to be pruned and have no status (controller/state.go), though no sync prunes them. */
+export function leftHooks(world: World, application: Application): JsonObject[] {
+  const hooks = objectsTrackedBy(world, world.instanceOf(application)).filter(({ object }) => hookPhases(object));
+  return hooks.map(({ key, object }) => ({
+    ...(key.group === "" ? {} : { group: key.group }),
+    version: versionOf(object),
+    kind: key.kind,
+    ...(key.namespace === "" ? {} : { namespace: key.namespace }),
+    name: key.name,
+    hook: true,
+    requiresPruning: true,
+  }));
+}
+
 /** Live state without what Kubernetes adds and what is ignored. */
 function normalizedLive(live: Manifest, ignored: ReturnType<typeof ignoredFields>): Manifest {
   const kept = { ...omit(live, "status"), metadata: omit(objectAt(live, "metadata"), "creationTimestamp") };

@@ -16,7 +16,7 @@ import {
 } from "../resource.js";
 import { trackedBy } from "../tracking.js";
 import { controlNamespace, type World } from "../world.js";
-import { compare, summarise, type Managed } from "./compare.js";
+import { compare, leftHooks, summarise, type Managed } from "./compare.js";
 import { FiledManifests } from "./generate-paths.js";
 import { HealthPlays } from "./health-play.js";
 import { keyOfApplication, liveObject, removeTracked } from "./live-objects.js";
@@ -190,7 +190,8 @@ export class Controller {
 
   #write(application: Application, at: readonly SourceAt[], managed: Managed[], types: readonly string[]): void {
     this.#compared.set(application, managed);
-    const { resources, sync, health, summary } = summarise(managed);
+    const { resources: compared, sync, health, summary } = summarise(managed);
+    const resources = [...compared, ...leftHooks(this.world, application)];
     const multi = isMultiSource(application.spec);
     const revisions = at.map(({ revision }) => revision);
     this.#setStatus(application, {
@@ -214,7 +215,10 @@ export class Controller {
     this.#compared.delete(application);
     const failure = error instanceof SourceFailure ? `${error.message}: ${quoted(error.cause)}` : quoted(error);
     const revision = at?.[0]?.revision ?? sourcesOf(application.spec)[0]?.targetRevision ?? "";
+    // Without a target, everything in the cluster counts as to be pruned (controller/state.go).
+    const { resources } = summarise(compare(this.world, application, []));
     this.#setStatus(application, {
+      ...(resources.length === 0 ? {} : { resources: resources.map((one) => ({ ...one, status: "Unknown" })) }),
       sync: {
         status: "Unknown",
         comparedTo: comparedTo(application),

@@ -332,7 +332,7 @@ export interface LiveApplication extends Application {
   readonly hasOperation?: boolean;
   /** What Argo CD found when it compared it last. */
   readonly standing?: Standing | undefined;
-  /** Its objects in the cluster that the definition did not make any more then, titled as in a plan. */
+  /** Its objects in the cluster, without hooks, that the definition did not make any more then, titled as in a plan. */
   readonly leftOver?: readonly string[];
   /** Whether its sources changed after Argo CD compared it last, so that `standing` is about the earlier ones. */
   readonly outdated?: boolean;

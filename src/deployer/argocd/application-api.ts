@@ -210,7 +210,7 @@ export function titleOf({ group, kind, namespace, name }: z.infer<typeof resourc
 const flag = z.boolean().nullish();
 /** One object as Argo CD compares it. Argo CD 3.0 and newer report its health only in the GET of one Application. */
 const managedResource = resource.extend({
-  ...{ requiresPruning: flag, hook: flag },
+  requiresPruning: flag,
   health: z.object({ status: z.string().nullish(), message: z.string().nullish() }).nullish(),
 });
 

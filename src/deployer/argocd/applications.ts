@@ -365,7 +365,7 @@ const listedItem = applicationItem.extend({
 const CASCADING = /^resources-finalizer\.argocd\.argoproj\.io(?:\/|$)/;
 
 function toLiveApplication(whole: WholeApplication, settings: ServerSettings): LiveApplication {
-  const sync = whole.status?.sync;
+  const { sync, resources = [] } = whole.status ?? {};
   const multiple = isMultiSource(whole.spec);
   const types = multiple ? (whole.status?.sourceTypes ?? []) : [whole.status?.sourceType ?? ""];
   const one = sync?.revision ? [sync.revision] : [];
@@ -380,7 +380,7 @@ function toLiveApplication(whole: WholeApplication, settings: ServerSettings): L
     deleting: typeof whole.metadata.deletionTimestamp === "string",
     cascades: (whole.metadata.finalizers ?? []).some((one) => CASCADING.test(one)),
     standing: standingOf(whole),
-    leftOver: (whole.status?.resources ?? []).filter((one) => one.requiresPruning && !one.hook).map(titleOf),
+    leftOver: (resources ?? []).filter((one) => one.requiresPruning && one.status === "OutOfSync").map(titleOf),
     outdated: isOutdated(whole),
   };
 }

@@ -347,7 +347,7 @@ test("a hook's object, which no sync prunes, is not left over", async () => {
   const job = { group: "batch", kind: "Job", namespace: "n", requiresPruning: true };
   const resources = [
     { ...job, name: "migrate", hook: true },
-    { ...job, name: "old", hook: null },
+    { ...job, name: "old", status: "OutOfSync" },
   ];
   expect(await found({ status: { resources } })).toMatchObject({ leftOver: ["batch/Job n/old"] });
 });
