@@ -49,11 +49,7 @@ export function identifyToken({ tokens, attempts, log }: ApiTokenParts): Request
       next();
       return;
     }
-    await limit(request, response, (problem?: unknown) => {
-      if (problem !== undefined) {
-        next(problem);
-        return;
-      }
+    await limit(request, response, () => {
       log.warn({ remote: request.ip }, "refused an unknown API token");
       response.status(401).set({ "www-authenticate": "Bearer", "cache-control": "no-store" }).json({ error: UNKNOWN });
     });
