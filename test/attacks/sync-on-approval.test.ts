@@ -177,6 +177,19 @@ describe.each(HOSTS)("an approval that starts a sync on %s", (host) => {
     expect(bot.lastComment(one)).toMatch(/Needs an approval of .*, then `svc sync`/);
   });
 
+  test("an approval that is given again days after its sync was refused starts no second one", async () => {
+    const rules = `${RULES}sync_requirements: [{ name: web, allowed_users: [olga] }]\n`;
+    const bot = await start({ host }, rules);
+    const one = await bot.open(changeOf(["web"]));
+    await bot.approve(one);
+    const before = bot.answers(one);
+    bot.clock.advance(5 * 24 * 60 * 60_000);
+    await bot.forge.review(REPOSITORY, one, "bo", "request-changes");
+    await bot.idle();
+    await bot.approve(one);
+    expect(bot.answers(one)).toHaveLength(before.length);
+  });
+
   test("the webhook of an approval starts one sync, however often it is sent", async () => {
     const bot = await start({ host });
     const relay = await interpose(bot);

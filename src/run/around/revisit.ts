@@ -30,6 +30,7 @@ import { nextStep, undoOf } from "../../core/policy/next-step.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { leavesOut, type Log } from "../../core/ports/log.js";
 import type { DeploymentStore, Mark } from "../../core/ports/stores.js";
+import { IDS_KEPT_MS } from "../../queue/in-process.js";
 import { showAgain, showRollout } from "../answer/show.js";
 import { type Autoplan, AUTOPLAN, type Outcome, silent, type Silent } from "../line/outcome.js";
 import { openChange, plansAutomatically, readChangeFacts, type Run } from "../line/run.js";
@@ -264,7 +265,9 @@ export async function noteShown({ plan, wanted }: { plan: Plan; wanted: boolean 
 /** Starts `svc sync` in the name of whoever gave the approval that was waited for: once for each head, and after its plan was shown. */
 async function startOnApproval({ plan, facts }: { plan: Plan; facts: Facts }, run: Run): Promise<void> {
   const { change } = facts;
-  if (!mayStartOnApproval(facts)) return;
+  // By then the queue may have forgotten it.
+  const isOld = run.clock.now().getTime() - Date.parse(plan.plannedAt) > IDS_KEPT_MS;
+  if ((plan.approvalUsed && isOld) || !mayStartOnApproval(facts)) return;
   if (Object.keys(facts.untold).length > 0) return;
   const people = startersIn(facts);
   const known = people.length === 0 ? undefined : await run.publisher.written(change, "approval");
