@@ -9,6 +9,8 @@ export interface ObjectKey {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
+  /** In another cluster, where Applications are objects like others. */
+  readonly elsewhere?: boolean;
 }
 
 const clusterScoped = new Set([

@@ -483,37 +483,65 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.lastComment(one)).not.toContain("gives it at this commit");
   });
 
-  test("in another cluster, where another Argo CD runs it, it is not new while it stays as it is", async () => {
-    const automated = { syncPolicy: { automated: {} } };
-    const destination = { server: "https://spoke.example.com:6443", namespace: "argocd" };
-    const bot = await startBot({
-      host,
-      applications: [],
-      files: (repoURL) => ({
-        ".svc.yaml": "cr_paths: ['argocd/**']\n",
-        "spoke/child.yaml": asYaml(applicationResource("child", { repoURL, spec: automated })),
-        "spoke/configmap.yaml": configMap("spoke", { value: "1" }),
-        "apps/child/configmap.yaml": configMap("child", { value: "1" }),
-      }),
-      prepare: async ({ argocd }, forge) => {
-        const repoURL = forge.cloneUrl(REPOSITORY);
-        argocd.addApplication(applicationResource("spoke", { repoURL, path: "spoke", spec: { destination } }));
-      },
-    });
-    const next = applicationResource("child", { repoURL: cloneUrlOf(bot.forge), path: "apps/next", spec: automated });
-    const changing = await bot.open({
-      "spoke/child.yaml": asYaml(next),
-      "apps/next/configmap.yaml": configMap("child", { value: "3" }),
-    });
-    expect(bot.lastComment(changing)).toContain("### Applications below `spoke`\n\n**`child`** (changed)");
-    expect(bot.lastComment(changing)).toContain('-  value: "1"\n+  value: "3"');
-    await bot.close(changing);
+  describe("in another cluster, where another Argo CD runs it", () => {
+    const spec = { syncPolicy: { automated: {} } };
+    const server = "https://spoke.example.com:6443";
+    const spoke = (repoURL: string, to = server) =>
+      applicationResource("spoke", {
+        repoURL,
+        path: "spoke",
+        spec: { destination: { server: to, namespace: "argocd" } },
+      });
+    const startSpoke = (deployed: boolean) =>
+      startBot({
+        host,
+        applications: [],
+        files: (repoURL) => ({
+          ".svc.yaml": "cr_paths: ['argocd/**']\n",
+          "argocd/spoke.yaml": asYaml(spoke(repoURL)),
+          "spoke/child.yaml": asYaml(applicationResource("child", { repoURL, spec })),
+          "spoke/configmap.yaml": configMap("spoke", { value: "1" }),
+          "apps/child/configmap.yaml": configMap("child", { value: "1" }),
+        }),
+        prepare: async ({ argocd }, forge) => {
+          argocd.addApplication(spoke(forge.cloneUrl(REPOSITORY)));
+          if (deployed) await argocd.deploy("spoke");
+        },
+      });
+    const CHANGE = { "spoke/configmap.yaml": configMap("spoke", { value: "2" }) };
+    const ADDED = "### Applications below `spoke`\n\n**`child`** (added)";
 
-    const one = await bot.open({ "spoke/configmap.yaml": configMap("spoke", { value: "2" }) });
-    expect(bot.lastComment(one)).not.toContain("Applications below");
-    bot.expectChanges("sync spoke");
-    await bot.comment(one, "svc sync");
-    expect(bot.changes()).toEqual(["sync spoke"]);
+    test("it is not new while it stays as it is", async () => {
+      const bot = await startSpoke(true);
+      const next = applicationResource("child", { repoURL: cloneUrlOf(bot.forge), path: "apps/next", spec });
+      const changing = await bot.open({
+        "spoke/child.yaml": asYaml(next),
+        "apps/next/configmap.yaml": configMap("child", { value: "3" }),
+      });
+      expect(bot.lastComment(changing)).toContain("### Applications below `spoke`\n\n**`child`** (changed)");
+      expect(bot.lastComment(changing)).toContain('-  value: "1"\n+  value: "3"');
+      await bot.close(changing);
+
+      const one = await bot.open(CHANGE);
+      expect(bot.lastComment(one)).not.toContain("Applications below");
+      bot.expectChanges("sync spoke");
+      await bot.comment(one, "svc sync");
+      expect(bot.changes()).toEqual(["sync spoke"]);
+      expect(bot.argocd.application("child")).toBeUndefined();
+    });
+
+    test("it is new where a sync creates it: while it is not there, and where its parent moves to Argo CD's cluster", async () => {
+      const bot = await startSpoke(false);
+      const one = await bot.open(CHANGE);
+      expect(bot.lastComment(one)).toContain(ADDED);
+      await bot.comment(one, "svc sync");
+      expect(bot.changes()).toEqual([]);
+      await bot.close(one);
+      await bot.argocd.deploy("spoke");
+      const here = spoke(cloneUrlOf(bot.forge), "https://kubernetes.default.svc");
+      const two = await bot.open({ ...CHANGE, "argocd/spoke.yaml": asYaml(here) });
+      expect(bot.lastComment(two)).toContain(ADDED);
+    });
   });
 
   test("patched by Kustomize: the same", async () => {

@@ -28,6 +28,8 @@ export interface Managed {
   readonly modified: boolean;
 }
 
+const IN_CLUSTER = "https://kubernetes.default.svc";
+
 export interface TargetObject {
   readonly key: ObjectKey;
   readonly manifest: Manifest;
@@ -39,12 +41,12 @@ export function targetObjects(
   application: Application,
   manifests: readonly Manifest[],
 ): { objects: TargetObject[]; hooks: (TargetObject & { phases: string[] })[] } {
-  const namespace = application.spec.destination.namespace ?? "";
+  const { namespace = "", server = IN_CLUSTER } = application.spec.destination;
   const instance = world.instanceOf(application);
   const objects = new Map<string, TargetObject>();
   const hooks: (TargetObject & { phases: string[] })[] = [];
   for (const rendered of manifests) {
-    const key = keyOf(rendered, namespace);
+    const key = { ...keyOf(rendered, namespace), ...(server === IN_CLUSTER ? {} : { elsewhere: true }) };
     const manifest = withNamespace(tracked(rendered, instance, namespace, world.tracking), key.namespace);
     const phases = hookPhases(rendered);
     if (phases !== undefined) hooks.push({ key, manifest, phases });

@@ -17,7 +17,7 @@ import type { World } from "../world.js";
  */
 
 function isApplication(key: ObjectKey): boolean {
-  return key.group === "argoproj.io" && key.kind === "Application";
+  return key.group === "argoproj.io" && key.kind === "Application" && key.elsewhere !== true;
 }
 
 export function keyOfApplication({ metadata }: Application): ObjectKey {
@@ -46,7 +46,7 @@ export function objectsTrackedBy(world: World, instance: string): { key: ObjectK
     .filter((one) => isTracked({ metadata: one.metadata }, keyOfApplication(one)))
     .map((one) => ({ key: keyOfApplication(one), object: manifestOf(one) }));
   const others = world.cluster.list().filter((one) => isTracked(one.object, one));
-  return [...applications, ...others.map(({ object, ...key }) => ({ key, object }))];
+  return [...applications, ...others.map(({ object, ...key }) => ({ key: { ...key, elsewhere: true }, object }))];
 }
 
 export function predictObject(world: World, manifest: Manifest, key: ObjectKey): Manifest {

@@ -184,8 +184,6 @@ export interface RenderFacts {
   /** The objects that differ, as `objectKey` writes them, with and without their namespace. */
   readonly touched: readonly string[];
   readonly namespaces: readonly string[];
-  /** Another Argo CD runs its children, in the cluster that it deploys to. */
-  readonly elsewhere?: true;
 }
 
 export interface RenderedChild {
@@ -199,6 +197,8 @@ export interface RenderedChild {
   readonly changed: boolean;
   /** The head's manifest carries an operation, which Argo CD runs as soon as it is applied. */
   readonly operates: boolean;
+  /** The cluster that its parent deploys to has it, where another Argo CD runs it. */
+  readonly elsewhere?: true;
 }
 
 export interface RenderedSet {

@@ -333,7 +333,9 @@ export interface LiveApplication extends Application {
   /** What Argo CD found when it compared it last. */
   readonly standing?: Standing | undefined;
   /** Its objects in the cluster, without hooks, that the definition did not make any more then, titled as in a plan. */
-  readonly leftOver?: readonly string[];
+  readonly leftOver?: readonly string[] | undefined;
+  /** The Applications that the cluster had as the definition made them then, titled as in a plan. */
+  readonly syncedChildren?: readonly string[] | undefined;
   /** Whether its sources changed after Argo CD compared it last, so that `standing` is about the earlier ones. */
   readonly outdated?: boolean;
 }

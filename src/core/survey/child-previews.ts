@@ -12,9 +12,10 @@ import {
 } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { allInTurns } from "../model/collections.js";
+import { sameCluster } from "../model/effect.js";
 import type { JsonObject } from "../model/json.js";
 import type { PreviewOrigin } from "../model/plan/plan.js";
-import type { AnnouncedSubject, Subject } from "../model/subject.js";
+import type { AnnouncedSubject, LiveSubject, Subject } from "../model/subject.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import type { Previewed } from "../render/preview.js";
 import type { DefinedChild, DefinedChildren } from "./children.js";
@@ -39,22 +40,29 @@ export async function parentsOf(
   start: { readonly previewed: (subject: AnnouncedSubject) => Promise<Previewed> | undefined },
   { everyApplication }: Survey,
 ): Promise<readonly Parent[]> {
-  const running = new Map(everyApplication.map((one) => [one.name, one]));
   const tracking = new Set(everyApplication.map(({ parent }) => parent));
   const found = await allInTurns(subjects, async (subject): Promise<readonly Parent[]> => {
     const { kind, name } = subject;
     const announced = kind === "new" || kind === "deleted" ? await start.previewed(subject) : undefined;
     const known = facts.get(name) ?? announced?.facts;
     if (known === undefined) return [];
-    const spec = running.get(name)?.spec;
-    const isHere = spec === undefined || destinationOf(spec).cluster === IN_CLUSTER || tracking.has(name);
-    // In another cluster, where Argo CD tracks none of them, another Argo CD runs them: what stays as it is is not missing.
-    if (isHere) return [[name, known]];
-    return [
-      [name, { ...known, elsewhere: true, children: known.children.filter((one) => one.changed || one.operates) }],
-    ];
+    if (kind !== "live" || tracking.has(name) || !staysElsewhere(subject)) return [[name, known]];
+    // In another cluster, where Argo CD tracks none of them, another Argo CD runs them: what is there and stays is not new.
+    const there = new Set(subject.live.syncedChildren);
+    const children = known.children.flatMap((child): readonly RenderedChild[] => {
+      const isThere = there.has(`argoproj.io/Application ${child.namespace}/${child.name}`);
+      if (isThere && !child.changed && !child.operates) return [];
+      return [isThere || subject.ownRecord !== undefined ? { ...child, elsewhere: true } : child];
+    });
+    return [[name, { ...known, children }]];
   });
   return found.flat();
+}
+
+/** Whether it deploys to a cluster that is not Argo CD's own, and goes on to do so. */
+function staysElsewhere({ live, head }: LiveSubject): boolean {
+  const from = destinationOf(live.spec);
+  return from.cluster !== IN_CLUSTER && sameCluster(from, destinationOf(head.spec)) === "yes";
 }
 
 /** The survey with Argo CD's list of now if it lacks a child that one of these parents renders. */
@@ -121,13 +129,13 @@ function asParent({ preview, facts }: ShownPreview): readonly Parent[] {
 
 /** The named children whose definition the parent's head changes, or a sync of it does. */
 function changedChildren(
-  [parent, { children, elsewhere }]: Parent,
+  [parent, { children }]: Parent,
   running: ReadonlyMap<ApplicationName, Application>,
   nameOf: Naming,
   context: Pick<DrivingSource, "deployer" | "signal">,
 ): readonly FoundBelow[] {
   return children.flatMap((child): readonly FoundBelow[] => {
-    const { name, namespace, base, head } = child;
+    const { name, namespace, base, head, elsewhere } = child;
     if (name === "") return [];
     const application = nameOf(namespace, name);
     const runs = running.get(application);

@@ -365,22 +365,22 @@ const listedItem = applicationItem.extend({
 const CASCADING = /^resources-finalizer\.argocd\.argoproj\.io(?:\/|$)/;
 
 function toLiveApplication(whole: WholeApplication, settings: ServerSettings): LiveApplication {
-  const { sync, resources = [] } = whole.status ?? {};
+  const { sync, resources } = whole.status ?? {};
   const multiple = isMultiSource(whole.spec);
   const types = multiple ? (whole.status?.sourceTypes ?? []) : [whole.status?.sourceType ?? ""];
-  const one = sync?.revision ? [sync.revision] : [];
   return {
     ...toApplication(whole, settings),
     uid: whole.metadata.uid ?? undefined,
     owningSet: whole.metadata.ownerReferences?.find((owner) => owner.kind === "ApplicationSet")?.name,
     sourceTypes: rawSources(whole.spec).map((_, index) => types[index] ?? ""),
-    comparedRevisions: multiple ? (sync?.revisions ?? []) : one,
+    comparedRevisions: multiple ? (sync?.revisions ?? []) : sync?.revision ? [sync.revision] : [],
     lastOperation: whole.status?.operationState?.startedAt ?? undefined,
     hasOperation: Boolean(whole.operation),
     deleting: typeof whole.metadata.deletionTimestamp === "string",
     cascades: (whole.metadata.finalizers ?? []).some((one) => CASCADING.test(one)),
     standing: standingOf(whole),
-    leftOver: (resources ?? []).filter((one) => one.requiresPruning && one.status === "OutOfSync").map(titleOf),
+    leftOver: resources?.filter((one) => one.requiresPruning && one.status === "OutOfSync").map(titleOf),
+    syncedChildren: resources?.filter((one) => one.kind === "Application" && one.status === "Synced").map(titleOf),
     outdated: isOutdated(whole),
   };
 }
