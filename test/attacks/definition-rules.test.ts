@@ -317,6 +317,30 @@ describe.each(HOSTS)("rules of the repository that defines an application which 
     }
   });
 
+  test("no status is green where Argo CD does not say what generates that", async () => {
+    const bot = await startBot({
+      host,
+      config: STATUS(host),
+      applications: [],
+      files: (url) => ({
+        ...changeOf(["base"], "1"),
+        "shops/web/kustomization.yaml": asYaml({ resources: [`${url}//apps/base?ref=main`] }),
+      }),
+      prepare: async (world, forge) => {
+        await forge.createRepository(PLATFORM, { ...STRICT, "shops/web/config.json": '{"name": "web"}' });
+        const [repoURL, platform] = [forge.cloneUrl(REPOSITORY), forge.cloneUrl(PLATFORM)];
+        const generator = { git: { repoURL: platform, revision: "main", files: [{ path: "shops/*/config.json" }] } };
+        runsShops(world, shopsResource(repoURL, generator), [generatedApplication("web", { repoURL })]);
+      },
+    });
+    bot.argocd.faults.add({ path: /\/applications\/shop-web$/, fault: { kind: "status", status: 502, body: "{}" } });
+    const one = await bot.open(changeOf(["base"]));
+    if (host === "hostb") bot.forge.runPipeline(REPOSITORY, one);
+    await bot.comment(one, "svc plan");
+    const { headRevision } = bot.seen(one);
+    expect(bot.forge.statuses(REPOSITORY, headRevision).at(-1)).toMatchObject({ state: "pending" });
+  });
+
   test.each([
     ["right before the sync", { method: "GET", path: /\/api\/v1\/applications\/web$/ }],
     ["while it runs, before the merge", START],

@@ -17,6 +17,7 @@ import {
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { Member } from "../model/effect.js";
+import { safeMessage } from "../model/errors.js";
 import { type HostWords, listed } from "../model/host-words.js";
 import { isJsonObject } from "../model/json.js";
 import type { NotDeployed } from "../model/plan/plan.js";
@@ -311,8 +312,14 @@ export async function withDefinedIn(
 ): Promise<NotDeployed> {
   const listed = running.live.get(one.application);
   if (byAddress !== true || listed === undefined) return one;
-  const live = await deployer.findApplication(one.application, signal).catch(() => listed);
-  return { ...one, definedIn: definedElsewhere(live ?? listed, running) };
+  try {
+    // The list does not tell which set generates it.
+    const live = await deployer.findApplication(one.application, signal);
+    return { ...one, definedIn: definedElsewhere(live ?? listed, running) };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { ...one, definedIn: [unknown(safeMessage(error))] };
+  }
 }
 
 /** The same of an application that a parent or a set defines; of a new one, those that will define it. */
