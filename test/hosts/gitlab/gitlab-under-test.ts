@@ -17,6 +17,7 @@ export const MERGE_REQUEST = `${PROJECT}/merge_requests/17`;
 export const ref = { host: "hostb", repository: repositoryName("acme/platform/gitops"), number: 17 } as const;
 export const change: ChangeRequest = {
   ...ref,
+  repositoryId: "42",
   title: "Raise replicas",
   webUrl: "https://gitlab.example.com/git/acme/platform/gitops/-/merge_requests/17",
   author: { id: "101", login: "ana", bot: false },
