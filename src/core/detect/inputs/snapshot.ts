@@ -210,8 +210,9 @@ async function listTree(
   };
 
   function leadsOut({ kind, path }: TreeEntry): boolean {
+    if (kind !== "symlink") return false;
     const { path: real, unreadable } = follow(path);
-    return kind === "symlink" && real === undefined && unreadable === undefined;
+    return real === undefined && unreadable === undefined;
   }
 
   function follow(path: string): Followed {
