@@ -19,6 +19,11 @@ describe.each(HOSTS)("what an earlier pull request left in the cluster on %s", (
     });
     await bot.forge.pushToBranch(REPOSITORY, "main", { "apps/web/old.yaml": null });
     await bot.argocd.deploy("web");
+    const destination = { server: "https://other.example.com:6443", namespace: "guestbook" };
+    const moved = await bot.open({ "argocd/web.yaml": asYaml(bot.resourceOf("web", { spec: { destination } })) });
+    expect(section(bot.lastComment(moved), "web")).toContain("stays there unmanaged");
+    expect(section(bot.lastComment(moved), "web")).not.toContain("The cluster has");
+    await bot.close(moved);
     const one = await bot.open(changeOf(["web"]));
     const web = section(bot.lastComment(one), "web");
     expect(web).not.toContain("**Deletes:**");

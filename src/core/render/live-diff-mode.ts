@@ -299,10 +299,11 @@ export function staysInCluster({ head, base }: LiveSubject): ReturnType<typeof s
  */
 export function leftInCluster(
   { diff }: Evaluated,
-  { live: { leftOver = [] }, autoSynced, notDriven }: LiveSubject,
+  { live: { leftOver = [], spec }, head, autoSynced, notDriven }: LiveSubject,
   { settings: { prune }, change: { baseBranch } }: Pick<OpenedChange, "settings" | "change">,
 ): readonly string[] {
   if (autoSynced || notDriven !== undefined || diff.basis.kind === "live" || diff.basis.kind === "both") return [];
+  if (sameCluster(destinationOf(spec), destinationOf(head.spec)) === "no") return [];
   // A render does not tell that a custom kind has no namespace.
   const shown = new Set(diff.resources.flatMap(({ title }) => [title, title.replace(/ [^ /]+\//, " ")]));
   const left = leftOver.filter((one) => !shown.has(one));
