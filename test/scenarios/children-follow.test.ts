@@ -142,6 +142,7 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(await bot.deployed(one)).toEqual(["added", "root"]);
     await bot.comment(one, "svc rollback --prune");
     expect(bot.lastComment(one)).toContain("The rollback of its parent deleted it.");
+    expect(bot.lastComment(one)).toContain("What it had deployed stays in the cluster, since it had no finalizer");
     expect(bot.argocd.application("added")).toBeUndefined();
     expect(await bot.deployed(one)).toEqual([]);
     expect(await bot.locked(one)).not.toContain("added");

@@ -4,13 +4,13 @@ import { deployAll, type DeployContext, deployOne, writesSpec } from "../deploy/
 import { endReplacedOf, keptBySet, retryWhileUnavailable, settleRollback } from "../deploy/settle.js";
 import { type ReadFacts, readStores } from "../facts/read-facts.js";
 import { lookAtTarget, readForRollback, type RollbackReading, type RollbackTarget } from "../facts/read-rollback.js";
-import { destinationOf, specEqual, syncsItself } from "../model/application.js";
+import { destinationOf, type LiveApplication, specEqual, syncsItself } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { restoredSpec } from "../model/deployment.js";
-import { DeployerFailure } from "../model/errors.js";
+import { DeployerFailure, only } from "../model/errors.js";
 import { listed, type Message, referenceTo } from "../model/host-words.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
 import { isPlanOf, type Plan } from "../model/plan/plan.js";
@@ -97,13 +97,11 @@ async function prepare(
   const reading = await readForRollback(command, names, attempts, read, context);
   const refused = refusedWith(reading.facts, isNarrowed);
   if (refused !== undefined) return refused;
-  const taken = command.dryRun ? NONE_TAKEN : await takeOver(reading.takeable, context);
+  const taken = await takeOver(command.dryRun ? [] : reading.takeable, context);
   return taken.kind === "refused"
     ? heldByOthers(taken.locks, reading.facts, isNarrowed)
     : { kind: "ready", reading, taken };
 }
-
-const NONE_TAKEN: TakeOver = { kind: "taken", locks: [] };
 
 /** Whether a rollback can act on it: it was deployed from here, or is locked and deployable. */
 function isTarget(one: ApplicationFacts, { change }: Facts): boolean {
@@ -220,18 +218,13 @@ async function rollbackOne(
   const { application, record, records } = given;
   // Parents have been rolled back by now, and may have written its definition.
   const isWritten = earlier.some((one) => one.kind === "succeeded" && parentsOf(given).includes(one.application));
-  const isGiven = record?.given !== undefined && isWritten;
   const rejected = (message: string): ApplicationSync => ({ application, warnings: [], kind: "rejected", message });
-  try {
-    if (isGiven && !command.dryRun) await findWritten(application, record.specBefore, context);
-  } catch (error) {
-    if (!(error instanceof DeployerFailure)) throw error;
-    return rejected(error.message);
+  if (record?.given !== undefined && isWritten && !command.dryRun) {
+    await findWritten(application, record.specBefore, context).catch(only(DeployerFailure, () => undefined));
   }
   // What was rolled back before it may have taken minutes.
   const { live, problem } = earlier.length === 0 ? given : await lookAtTarget(application, records, context);
-  const wentWithParent = isWritten && !command.dryRun && given.live !== undefined && (live?.deleting ?? true);
-  if (wentWithParent) return endGone(given, context);
+  if (isWritten && !command.dryRun && (await isGoing(given, live, context))) return endGone(given, context);
   if (live === undefined) return rejected(problem);
   if (earlier.length > 0 && !isWritten && syncsItself(live)) return rejected(AUTO_SYNCED);
   const taken = command.dryRun ? undefined : await lockTaken(application, "Run the rollback command again", context);
@@ -247,9 +240,10 @@ async function rollbackOne(
       : [`its definition is not the one that this ${words.short} wrote, and was left as it is`];
   const outcome = await deployOne({ live, spec, at: "target" }, command, context);
   if (command.dryRun) return { application, ...outcome, warnings };
-  const isFromSet = isWritten && live.owningSet !== undefined;
-  if (isFromSet && outcome.kind !== "succeeded" && (await isDropped(application, context))) {
-    return endGone(given, context);
+  if (isWritten && live.owningSet !== undefined && outcome.kind !== "succeeded") {
+    // The controller of a set deletes what the set drops some seconds after the sync that applied it.
+    const later = await findWritten(application, {}, context).catch(only(DeployerFailure, () => live));
+    if (await isGoing(given, later, context)) return endGone(given, context);
   }
   // If the head's definition cannot be put back, the head no longer runs, whatever its record says.
   const writes = outcome.kind === "rejected" && writesSpec({ live, spec });
@@ -260,24 +254,30 @@ async function rollbackOne(
   return { application, ...outcome, warnings: [...warnings, ...sentences] };
 }
 
-/** Whether the set that its parent has applied again drops an application, which its controller deletes some seconds later. */
-async function isDropped(application: ApplicationName, context: DeployContext): Promise<boolean> {
-  try {
-    const now = await findWritten(application, {}, context);
-    return now === undefined || now.deleting;
-  } catch (error) {
-    if (!(error instanceof DeployerFailure)) throw error;
-    return false;
-  }
+/** Whether an application that was there before is gone or about to go. One that Argo CD only does not show now is not. */
+async function isGoing(
+  { live: before }: RollbackTarget,
+  now: LiveApplication | undefined,
+  { deployer }: Pick<DeployContext, "deployer">,
+): Promise<boolean> {
+  if (now !== undefined || before === undefined) return now?.deleting === true;
+  return deployer.isGone(before.name, before.project).catch(only(DeployerFailure, () => false));
 }
 
 /** Ends the record of an application that the target branch does not have: the rollback of its parent has deleted it. */
-async function endGone({ application, record }: RollbackTarget, context: DeployContext): Promise<ApplicationSync> {
+async function endGone(
+  { application, live, record }: RollbackTarget,
+  context: DeployContext,
+): Promise<ApplicationSync> {
   const unsettled = await settleRollback(application, "succeeded", record, context);
-  const warnings = ["the rollback of its parent deleted it", ...(unsettled === undefined ? [] : [unsettled])];
+  const left = live?.cascades === false ? LEFT_BEHIND : undefined;
+  const warnings = ["the rollback of its parent deleted it", left, unsettled].filter((one) => one !== undefined);
   const nothing = { message: "", resources: [], revisions: [], pruneSkipped: 0, health: "Missing", unhealthy: [] };
   return { application, kind: "succeeded", ...nothing, warnings };
 }
+
+const LEFT_BEHIND =
+  "what it had deployed stays in the cluster, since it had no finalizer resources-finalizer.argocd.argoproj.io: delete that there";
 
 const AUTO_SYNCED =
   "auto-sync was turned on meanwhile: nothing was deployed. Turn it off, then run the rollback command again";

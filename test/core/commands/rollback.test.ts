@@ -298,6 +298,27 @@ test("tells what it did to a parent although Argo CD is away when it looks for t
   ]);
 });
 
+test("does not take a child for deleted that Argo CD does not show for a moment after the rollback of its parent", async () => {
+  const number = await deploy({ ...config("web", "2"), ...config("api", "2") });
+  const [record] = await world.stores.deployments.ofApplication(API);
+  if (record === undefined) throw new Error("the application was deployed");
+  await world.stores.deployments.save({ ...record, given: { parent: WEB, set: "shop" } });
+  const before = world.deployer.syncs.length;
+  let looks = 0;
+  world.deployer.faults.find = (name) => {
+    if (name !== API || world.deployer.syncs.length === before) return;
+    looks += 1;
+    if (looks > 1) throw new DeployerFailure("unreachable", "Argo CD is away");
+  };
+  const result = synced(await world.run(number, ROLLBACK));
+  expect(result.map(({ application, kind }) => [application, kind])).toEqual([
+    [API, "rejected"],
+    [WEB, "succeeded"],
+  ]);
+  expect(await world.stores.deployments.ofApplication(API)).toHaveLength(1);
+  expect(await world.stores.locks.find(API)).toBeDefined();
+});
+
 test("that failed keeps lock and record", async () => {
   const number = await deploy(config(WEB, "2"));
   world.deployer.faults.sync = () => ({ kind: "failed", message: "it failed", resources: [] });
