@@ -231,7 +231,7 @@ async function rollbackOne(
   if (taken !== undefined) return rejected(taken);
   const words = context.hostWords[context.change.host];
   const { restores, spec } = restoredSpec(live, records);
-  const kept = command.dryRun ? undefined : keptBySet(live, spec, record);
+  const kept = command.dryRun ? undefined : keptBySet(live, spec, record, isWritten);
   if (kept !== undefined) return rejected(`nothing was deployed: ${kept}`);
   const isBefore = record !== undefined && specEqual(live.spec, record.specBefore);
   const warnings =

@@ -308,15 +308,19 @@ async function obstacleTo(
   return ours === undefined ? "another operation ran in Argo CD since" : undefined;
 }
 
-/** Why a rollback does not put an earlier definition back: the ApplicationSet that gave the present one would write it again. */
+/** Why a rollback leaves the definition that an ApplicationSet wrote. @param isApplied it has just applied the earlier set. */
 export function keptBySet(
   live: LiveApplication,
   before: ApplicationSpec,
   record: Pick<Deployment, "given"> | undefined,
+  isApplied = false,
 ): string | undefined {
   if (live.owningSet === undefined || specEqual(before, live.spec)) return undefined;
+  const set = `the ApplicationSet ${live.owningSet}`;
+  const late = `${set} has not written its earlier definition yet. Run the rollback command again once it has, or look at that set in Argo CD`;
   const parent = record?.given?.parent ?? "what applies that set";
-  return `its definition comes from the ApplicationSet ${live.owningSet}, which would write it again: run the rollback command for ${parent} as well`;
+  const kept = `its definition comes from ${set}, which would write it again: run the rollback command for ${parent} as well`;
+  return isApplied ? late : kept;
 }
 
 /** Whether a change request is merged by now. False if the host does not tell: a rollback must not wait for that. */

@@ -319,6 +319,23 @@ test("does not take a child for deleted that Argo CD does not show for a moment 
   expect(await world.stores.locks.find(API)).toBeDefined();
 });
 
+test("says that a set has not yet written what the rollback of its parent gave it", async () => {
+  const number = await deploy({ ...config("web", "2"), ...definition(API, "other") });
+  const [record] = await world.stores.deployments.ofApplication(API);
+  if (record === undefined) throw new Error("the application was deployed");
+  await world.stores.deployments.save({ ...record, given: { parent: WEB, set: "shop" } });
+  world.deployer.add(API, spec(API, "other"), { owningSet: "shop" });
+  const result = synced(await world.run(number, ROLLBACK));
+  expect(result.map(({ application, kind, message }) => [application, kind, message])).toEqual([
+    [
+      API,
+      "rejected",
+      "nothing was deployed: the ApplicationSet shop has not written its earlier definition yet. Run the rollback command again once it has, or look at that set in Argo CD",
+    ],
+    [WEB, "succeeded", ""],
+  ]);
+});
+
 test("that failed keeps lock and record", async () => {
   const number = await deploy(config(WEB, "2"));
   world.deployer.faults.sync = () => ({ kind: "failed", message: "it failed", resources: [] });
