@@ -29,4 +29,5 @@ export async function createLogger(level: LogLevel, { terminal }: { readonly ter
   const { default: pretty } = await import("pino-pretty");
   return pino(options, pretty({ colorize: true, ignore: "pid,hostname,name", translateTime: "HH:MM:ss", sync: true }));
 }
+
 type LogLevel = ServerConfig["server"]["logLevel"];

@@ -22,6 +22,7 @@ interface WorkerPoolOptions {
 
 /** Threads for tasks over foreign content. They start when there is work, and are replaced when a task ended one. */
 export interface WorkerPool extends Compute {
+  /** How many tasks wait for a thread. */
   readonly waiting: number;
   /** Ends all threads; tasks that run or wait are rejected. */
   close(): Promise<void>;

@@ -344,6 +344,7 @@ export interface LiveApplication extends Application {
 export interface Standing {
   readonly sync: string;
   readonly health: string;
+  /** Phase of the last operation. */
   readonly phase: string;
   /** Why the last operation failed, and its errors by type. Untrusted. */
   readonly message: string;

@@ -31,6 +31,7 @@ export interface ChangedApplicationSet {
 /** The resources of a change request on both sides, and what it changes. */
 export interface ScannedSides {
   readonly changedPaths: readonly string[];
+  /** At the merge base. */
   readonly base: ManifestScan;
   readonly head: ManifestScan;
 }

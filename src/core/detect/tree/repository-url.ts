@@ -127,7 +127,7 @@ function plainPath(path: string): string {
     .replace(/(?:\/|\.git)+$/, "");
 }
 
-/** Undefined for a malformed `%` escape. */
+/** A text with its percent escapes read; undefined if one of them is malformed. */
 export function percentDecoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
