@@ -206,6 +206,7 @@ function outcomeLines(one: ApplicationSync, run: Run): readonly string[] {
   const { at, dryRun } = run;
   switch (one.kind) {
     case "succeeded":
+      if (one.deleted === true) return ["**Result:** ✅ the rollback of its parent deleted it"];
       return dryRun
         ? [resultLine("✅ the dry run succeeded, nothing was changed", one, run), ...resourceLines(one.resources)]
         : [

@@ -141,7 +141,8 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     await bot.comment(one, "svc sync -a added");
     expect(await bot.deployed(one)).toEqual(["added", "root"]);
     await bot.comment(one, "svc rollback --prune");
-    expect(bot.lastComment(one)).toContain("The rollback of its parent deleted it.");
+    expect(section(bot.lastComment(one), "added")).toContain("**Result:** ✅ the rollback of its parent deleted it\n");
+    expect(section(bot.lastComment(one), "added")).not.toContain("is deployed");
     expect(bot.lastComment(one)).toContain("What it had deployed stays in the cluster, since it had no finalizer");
     expect(bot.argocd.application("added")).toBeUndefined();
     expect(await bot.deployed(one)).toEqual([]);

@@ -223,7 +223,7 @@ describe.each(HOSTS)("an application of a set that a parent applies, on %s", (ho
     await bot.comment(one, "svc sync -a shop-es");
     expect(await bot.deployed(one)).toEqual(["root", "shop-es"]);
     await bot.comment(one, "svc rollback");
-    expect(section(bot.lastComment(one), "shop-es")).toContain("The rollback of its parent deleted it.");
+    expect(section(bot.lastComment(one), "shop-es")).toContain("✅ the rollback of its parent deleted it");
     expect(running(bot)).toEqual(["root", "shop-de"]);
     expect(await bot.deployed(one)).toEqual([]);
     expect(await bot.locked(one)).toEqual([]);

@@ -271,9 +271,9 @@ async function endGone(
 ): Promise<ApplicationSync> {
   const unsettled = await settleRollback(application, "succeeded", record, context);
   const left = live?.cascades === false ? LEFT_BEHIND : undefined;
-  const warnings = ["the rollback of its parent deleted it", left, unsettled].filter((one) => one !== undefined);
-  const nothing = { message: "", resources: [], revisions: [], pruneSkipped: 0, health: "Missing", unhealthy: [] };
-  return { application, kind: "succeeded", ...nothing, warnings };
+  const warnings = [left, unsettled].filter((one) => one !== undefined);
+  const nothing = { message: "", resources: [], revisions: [], pruneSkipped: 0, health: "", unhealthy: [] };
+  return { application, kind: "succeeded", deleted: true, ...nothing, warnings };
 }
 
 const LEFT_BEHIND =

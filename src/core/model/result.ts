@@ -118,6 +118,8 @@ export type SyncOutcome =
       readonly pruneSkipped: number;
       /** Pruning was on: what is left all the same has `Prune=false`, and no sync deletes it. */
       readonly pruned?: true;
+      /** The rollback of its parent deleted the application, so that nothing is deployed to it any more. */
+      readonly deleted?: true;
       /** The health right after, as Argo CD reports it; for people only. */
       readonly health: string;
       /** Objects that are not healthy yet; `status` is their health. */
