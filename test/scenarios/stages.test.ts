@@ -215,6 +215,20 @@ describe.each(HOSTS)("stages on %s", (host) => {
     expect(bot.changes()).toEqual(["sync api", "sync web"]);
   });
 
+  test("a rollback by somebody who may not roll back does not end the run", async () => {
+    const bot = await startBot({
+      host,
+      ...stages(", soak: 10m", "sync_requirements: [{name: api, allowed_users: [ana]}]\n"),
+    });
+    const one = await bot.open(BOTH);
+    bot.expectChanges("sync api", "sync web");
+    await bot.comment(one, "svc sync");
+    await bot.comment(one, "svc rollback", "bo");
+    expect(bot.lastComment(one)).toContain("`bo` may not run `svc rollback` for:\n- `api`: only ana may");
+    await pass(bot, 11);
+    expect(bot.changes()).toEqual(["sync api", "sync web"]);
+  });
+
   test("an unlock that releases nothing does not end the run", async () => {
     const bot = await startBot({ host, ...stages(", soak: 10m") });
     const one = await bot.open(BOTH);

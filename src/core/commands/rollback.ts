@@ -48,8 +48,6 @@ export async function rollback(command: Command<"rollback">, context: CommandCon
     return { kind: "refused", refusal: { ...refusal, ...apart } };
   }
   const names = selection.items.map(({ application }) => application);
-  // Whoever wants to undo a stage wants no further one, even if this is refused.
-  if (!command.dryRun) await endStages(context.change, context);
   const attempts = command.dryRun ? [] : await attemptLocks(selection.items, context);
   const ready = await prepare(command, { attempts, selected: selection.items, isNarrowed, read }, context).catch(
     async (error: unknown) => {
@@ -96,11 +94,13 @@ async function prepare(
   const names = selected.map(({ application }) => application);
   const reading = await readForRollback(command, names, attempts, read, context);
   const refused = refusedWith(reading.facts, isNarrowed);
+  const { mayWrite, barred = [] } = reading.facts.asker ?? {};
+  // Whoever wants to undo a stage, and may, wants no further one, even if this is refused.
+  if (!command.dryRun && mayWrite !== false && barred.length === 0) await endStages(context.change, context);
   if (refused !== undefined) return refused;
   const taken = await takeOver(command.dryRun ? [] : reading.takeable, context);
-  return taken.kind === "refused"
-    ? heldByOthers(taken.locks, reading.facts, isNarrowed)
-    : { kind: "ready", reading, taken };
+  if (taken.kind === "refused") return heldByOthers(taken.locks, reading.facts, isNarrowed);
+  return { kind: "ready", reading, taken };
 }
 
 /** Whether a rollback can act on it: it was deployed from here, or is locked and deployable. */
@@ -189,9 +189,10 @@ async function anewSentence(
     return [...deletedBy, ...removedBy].includes(parent);
   });
   const looked = await allInTurns(deleted, ({ application }) => lookAtTarget(application, [], context));
-  const anew = looked.filter(({ live }) => live && live.lastOperation === undefined && !syncsItself(live));
-  if (anew.length === 0) return undefined;
-  const names = anew.map(({ application }) => application);
+  const names = looked.flatMap(({ application, live }) =>
+    live && live.lastOperation === undefined && !syncsItself(live) ? [application] : [],
+  );
+  if (names.length === 0) return undefined;
   return `made ${listed(names, MOST_NAMED)} anew, to which nothing was deployed yet: sync it in Argo CD`;
 }
 
@@ -224,12 +225,11 @@ async function rollbackOne(
   }
   // What was rolled back before it may have taken minutes.
   const { live, problem } = earlier.length === 0 ? given : await lookAtTarget(application, records, context);
-  if (isWritten && !command.dryRun && (await isGoing(given, live, context))) return endGone(given, context);
+  if (isWritten && !command.dryRun && (await isGoing(given, live, context))) return asGone(given, context);
   if (live === undefined) return rejected(problem);
   if (earlier.length > 0 && !isWritten && syncsItself(live)) return rejected(AUTO_SYNCED);
   const taken = command.dryRun ? undefined : await lockTaken(application, "Run the rollback command again", context);
   if (taken !== undefined) return rejected(taken);
-  const words = context.hostWords[context.change.host];
   const { restores, spec } = restoredSpec(live, records);
   const kept = command.dryRun ? undefined : keptBySet(live, spec, record, isWritten);
   if (kept !== undefined) return rejected(`nothing was deployed: ${kept}`);
@@ -237,13 +237,15 @@ async function rollbackOne(
   const warnings =
     record?.specWritten === undefined || restores || isBefore || isWritten
       ? []
-      : [`its definition is not the one that this ${words.short} wrote, and was left as it is`];
+      : [
+          `its definition is not the one that this ${context.hostWords[context.change.host].short} wrote, and was left as it is`,
+        ];
   const outcome = await deployOne({ live, spec, at: "target" }, command, context);
   if (command.dryRun) return { application, ...outcome, warnings };
   if (isWritten && live.owningSet !== undefined && outcome.kind !== "succeeded") {
     // The controller of a set deletes what the set drops some seconds after the sync that applied it.
     const later = await findWritten(application, {}, context).catch(only(DeployerFailure, () => live));
-    if (await isGoing(given, later, context)) return endGone(given, context);
+    if (await isGoing(given, later, context)) return asGone(given, context);
   }
   // If the head's definition cannot be put back, the head no longer runs, whatever its record says.
   const writes = outcome.kind === "rejected" && writesSpec({ live, spec });
@@ -265,10 +267,7 @@ async function isGoing(
 }
 
 /** Ends the record of an application that the target branch does not have: the rollback of its parent has deleted it. */
-async function endGone(
-  { application, live, record }: RollbackTarget,
-  context: DeployContext,
-): Promise<ApplicationSync> {
+async function asGone({ application, live, record }: RollbackTarget, context: DeployContext): Promise<ApplicationSync> {
   const unsettled = await settleRollback(application, "succeeded", record, context);
   const left = live?.cascades === false ? LEFT_BEHIND : undefined;
   const warnings = [left, unsettled].filter((one) => one !== undefined);

@@ -82,7 +82,11 @@ export async function readForRollback(
   const rest = facts.applications.filter(({ application }) => !names.includes(application));
   return {
     facts: {
-      ...{ ...facts, untold, asker, approval, applications: [...looked, ...rest] },
+      ...facts,
+      untold,
+      asker,
+      approval,
+      applications: [...looked, ...rest],
       change: merged ? { ...facts.change, state: "merged" } : facts.change,
     },
     targets,
