@@ -269,11 +269,8 @@ async function keep(
 
 function ended(failed: NotHealthySync, rollback: AutomaticRollback, unsettled: string | undefined): NotHealthySync {
   const notHealthy = { health: failed.notHealthy?.health ?? "Unknown", rollback };
-  return {
-    ...failed,
-    notHealthy,
-    warnings: unsettled === undefined ? failed.warnings : [...failed.warnings, unsettled],
-  };
+  const warnings = unsettled === undefined ? failed.warnings : [...failed.warnings, unsettled];
+  return { ...failed, notHealthy, warnings };
 }
 
 /** Why svc does not roll the application back by itself; undefined if it does. */
@@ -317,10 +314,11 @@ export function keptBySet(
 ): string | undefined {
   if (live.owningSet === undefined || specEqual(before, live.spec)) return undefined;
   const set = `the ApplicationSet ${live.owningSet}`;
-  const late = `${set} has not written its earlier definition yet. Run the rollback command again once it has, or look at that set in Argo CD`;
+  if (isApplied) {
+    return `${set} has not written its earlier definition yet. Run the rollback command again once it has, or look at that set in Argo CD`;
+  }
   const parent = record?.given?.parent ?? "what applies that set";
-  const kept = `its definition comes from ${set}, which would write it again: run the rollback command for ${parent} as well`;
-  return isApplied ? late : kept;
+  return `its definition comes from ${set}, which would write it again: run the rollback command for ${parent} as well`;
 }
 
 /** Whether a change request is merged by now. False if the host does not tell: a rollback must not wait for that. */
