@@ -5,14 +5,17 @@ import { asYaml, changeOf } from "./resources.js";
 
 /** A sync that is carried out while the end of it cannot be written down. */
 async function cutOff(bot: Bot, one: number, command = "svc sync"): Promise<void> {
-  const { deployments } = bot.stores;
-  const { save } = deployments;
+  const { deployments, locks } = bot.stores;
+  const [{ save }, { release }] = [deployments, locks];
+  const away = () => Promise.reject(new StoreUnavailable("the store is away"));
   bot.meanwhile("argocd", { method: "POST", path: /\/sync$/ }, () => {
-    deployments.save = () => Promise.reject(new StoreUnavailable("the store is away"));
+    deployments.save = away;
+    locks.release = away;
   });
   bot.expectChanges("sync web");
   await bot.comment(one, command);
   deployments.save = save;
+  locks.release = release;
   expect(await records(bot, one)).toEqual(["web: started"]);
   expect(await bot.locked(one)).toEqual(["web"]);
 }
