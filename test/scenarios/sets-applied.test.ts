@@ -241,10 +241,17 @@ describe.each(HOSTS)("an application of a set that a parent applies, on %s", (ho
     expect(await bot.locked(two)).toEqual(["shop-es"]);
     const one = await bot.open({ "children/keep.yaml": configMap("keep", { a: "1" }) });
     expect(bot.lastComment(one)).toContain("ApplicationSets it would change: `shops`");
+    expect(bot.lastComment(one)).toContain("### Applications of the ApplicationSet `shops`, at the sync of `root`");
     expect(bot.lastComment(one)).toContain("**`shop-es`** (removed)");
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("A sync of `root` would delete `shop-es`, so it waits for that lock");
     expect(running(bot)).toEqual(["root", "shop-de", "shop-es"]);
+    await bot.comment(two, "svc unlock", "bo");
+    await bot.approve(one);
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("Applied the ApplicationSet shops, which removes shop-es");
+    expect(running(bot)).toEqual(["root", "shop-de"]);
   });
 
   test("is not rolled back by itself either", async () => {

@@ -199,7 +199,7 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   const showing = { ...context, why: (names: readonly ApplicationName[]) => why(byNameAlone(names)) };
   const { effects, applicationSets } = await deriveEffects(examined, shown, now, showing);
   const failing = await failingSets(parents, now, context);
-  const appliers = await appliedSets(subjects, facts, context);
+  const appliers = await appliedSets(subjects, known, context);
   const applied = (set: string) => (appliers.has(set) ? { appliedBy: appliers.get(set) } : {});
   return {
     found: now.found,
