@@ -181,6 +181,11 @@ describe("a hold that is asked for", () => {
     ["no reason", { applications: ["web"] }, 'field "reason": must say why, for those who wait'],
     ["no application", { applications: [], reason: "x" }, 'field "applications": must name at least one'],
     ["a bad pattern", { applications: ["[a]"], reason: "x" }, "are not supported"],
+    [
+      "a label, which only comments know",
+      { applications: ["label:team=shop"], reason: "x" },
+      "a name has only letters",
+    ],
     ["a list in one text", { applications: ["web, api"], reason: "x" }, "no name has white space in it"],
     [
       "a time that is past",

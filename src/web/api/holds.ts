@@ -79,13 +79,15 @@ function holdBody({ id, applications, reason, by, since, until }: Hold) {
 }
 
 const MOST_PATTERNS = 100;
+const NAME_CHARACTERS = /^[a-z0-9.*?{},/-]+$/i;
+const ONLY_NAMES = "a name has only letters, digits, `-`, `.` and `/` in it; a hold by label is set in a comment";
 
 function newHold(now: Date, timezone: string) {
   return z.strictObject({
     applications: z
       .array(
         z.string().transform((text, context) => {
-          const problem = namePatternProblem(text);
+          const problem = namePatternProblem(text) ?? (NAME_CHARACTERS.test(text) ? undefined : ONLY_NAMES);
           if (problem === undefined) return text.toLowerCase();
           context.addIssue({ code: "custom", message: problem });
           return z.NEVER;
