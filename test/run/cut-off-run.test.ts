@@ -550,19 +550,33 @@ test("a definition that was written before the cut is put back if Argo CD refuse
   expect(await world.stores.deployments.list()).toMatchObject([{ outcome: "failed", specBefore: before }]);
 });
 
-test("a definition that was written before the cut is put back if the checks bar the sync afterwards", async () => {
-  const [world, number] = await withDefinition();
-  const before = world.deployer.specOf("web");
-  await world.cutOff(
-    world.comment(number, "svc sync"),
-    { at: world.deployer, method: "updateSpec", when: "after" },
-    { meanwhile: () => world.host.push(number, config("web", "3")) },
-  );
-  expect(world.deployer.syncs).toEqual([]);
-  expect(world.host.commentsOf(number)[1]).toContain("Plan for web is stale.");
-  expect(world.deployer.specOf("web")).toEqual(before);
-  expect(await world.stores.deployments.list()).toMatchObject([{ outcome: "failed" }]);
-});
+test.each([
+  ["nobody", () => Promise.resolve()],
+  [
+    "a review",
+    (world: CutWorld, number: number) =>
+      world.handle({ kind: "reviewed", delivery: "review", change: world.host.ref(number) }),
+  ],
+] as const)(
+  "a definition that was written before the cut is put back if the checks bar the sync afterwards, and %s looked at it between",
+  async (_who, look) => {
+    const [world, number] = await withDefinition();
+    const before = world.deployer.specOf("web");
+    const meanwhile = async () => {
+      world.host.push(number, config("web", "3"));
+      await look(world, number);
+    };
+    await world.cutOff(
+      world.comment(number, "svc sync"),
+      { at: world.deployer, method: "updateSpec", when: "after" },
+      { meanwhile },
+    );
+    expect(world.deployer.syncs).toEqual([]);
+    expect(world.host.commentsOf(number)[1]).toContain("Plan for web is stale.");
+    expect(world.deployer.specOf("web")).toEqual(before);
+    expect(await world.stores.deployments.list()).toMatchObject([{ outcome: "failed" }]);
+  },
+);
 
 test("a definition that an earlier sync has deployed stays if a sync that changes nothing of it is cut off", async () => {
   const [world, number] = await withDefinition();

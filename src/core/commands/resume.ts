@@ -191,7 +191,8 @@ async function takeBack(
     if (live && specEqual(live.spec, specBefore)) await settleRollback(application, "failed", record, context);
     return;
   }
-  if (runId !== context.runId || outcome !== "started") return;
+  // Unknown: somebody looked it up meanwhile.
+  if (runId !== context.runId || (outcome !== "started" && outcome !== "unknown")) return;
   // If a parent wrote the definition, or others have deployed since, the record does not say what ran before.
   const isOwn = after.length === 0 && !records.some((other) => other !== record && other.specWritten !== undefined);
   const before = { name: application, spec: specReplaced ?? specBefore };
