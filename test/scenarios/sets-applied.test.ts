@@ -254,6 +254,18 @@ describe.each(HOSTS)("an application of a set that a parent applies, on %s", (ho
     expect(running(bot)).toEqual(["root", "shop-de"]);
   });
 
+  test("is shown as deleted by such a sync where the other PR deployed a moment ago", async () => {
+    const bot = await startShops(host);
+    const added = setOf(cloneUrlOf(bot.forge), ["de", "es"]);
+    const two = await bot.open({ ...added, "shops/es/configmap.yaml": configMap("es", { value: "1" }) }, { by: "bo" });
+    await bot.approve(two, "ana");
+    const one = await bot.open({ "children/keep.yaml": configMap("keep", { a: "1" }) });
+    bot.expectChanges("sync root");
+    await bot.comment(two, "svc sync", "bo");
+    expect(await bot.locked(one)).toEqual(["root"]);
+    expect(bot.lastComment(one)).toContain("**`shop-es`** (removed)");
+  });
+
   test("is not rolled back by itself either", async () => {
     const bot = await startShops(host);
     const rules = "sync_requirements: [{name: shop-de, require_healthy: true, on_failure: rollback}]\n";
