@@ -401,4 +401,15 @@ describe.each(HOSTS)("a set that only its parent's patches change, on %s", (host
     expect(running(bot)).toEqual(["root", "shop-de"]);
     expect(bot.changes().slice(2)).toEqual(["sync root", "sync shop-de"]);
   });
+
+  test("is said to fail once, also where another PR has deployed another change of it", async () => {
+    const bot = await startShops(host);
+    await bot.forge.pushToBranch(REPOSITORY, "main", patched("shops/de"));
+    const two = await bot.open(patched("shops/it", ["de", "fr"]), { by: "bo" });
+    await bot.approve(two, "ana");
+    bot.expectChanges("sync root", "sync shop-de");
+    await bot.comment(two, "svc sync", "bo");
+    const one = await bot.open(patched("shops/{{ nope .name }}"));
+    expect(section(bot.lastComment(one), "root").match(/The set shops will fail/g)).toHaveLength(1);
+  });
 });

@@ -258,7 +258,8 @@ export async function failingSets(
       const failure = await failureOfSet(set, context);
       return failure === undefined ? [] : [{ name, failure }];
     });
-    return [parent, looked.flat()] as const;
+    // What a sync takes back of a set stands beside what the head changes of it.
+    return [parent, [...new Map(looked.flat().map((one) => [one.name, one])).values()]] as const;
   });
   return new Map(failing);
 }
