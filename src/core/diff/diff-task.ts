@@ -29,7 +29,7 @@ import {
 } from "./live/live-outcome.js";
 import { isPolicy, type TrialOrder, trialOrder } from "./live/trial-order.js";
 import { differingPairs, diffManifests, type DiffRequest, normalise, pairManifests } from "./manifest-diff.js";
-import { byIdentity, isSyncedWith, keyOf, type ManifestIdentity, titleOf } from "./manifest-key.js";
+import { byIdentity, isSyncedWith, keyOf, type ManifestIdentity, namespacesOf, titleOf } from "./manifest-key.js";
 import { type Mark, type Marks, meanTheSame, type Sides } from "./summarise.js";
 
 /** A comparison whose large parts are texts. */
@@ -244,13 +244,8 @@ function renderFacts(
     sets: sets.filter(({ changed }) => changed),
     sameSets: sets.filter(({ changed }) => !changed),
     touched: [...new Set(identities.flatMap((one) => [objectKey(one), objectKey({ ...one, namespace: "" })]))],
-    namespaces: [...new Set(identities.map(namespaceOf))].filter((one) => one !== ""),
+    namespaces: namespacesOf(identities),
   };
-}
-
-/** Whoever changes a Namespace changes all that is in it. */
-function namespaceOf({ group, kind, name, namespace }: ManifestIdentity): string {
-  return group === "" && kind === "Namespace" ? name : namespace;
 }
 
 function specOf(manifest: Manifest | undefined): ApplicationSpec | undefined {

@@ -82,6 +82,12 @@ interface Identified {
   readonly times: number;
 }
 
+/** The namespaces in which a change of these objects changes something: of a Namespace, all that is in it. */
+export function namespacesOf(objects: readonly ManifestIdentity[]): readonly string[] {
+  const isWhole = ({ group, kind }: ManifestIdentity) => group === "" && kind === "Namespace";
+  return [...new Set(objects.map((one) => (isWhole(one) ? one.name : one.namespace)))].filter((one) => one !== "");
+}
+
 /**
  * The manifests by identity. Of equal ones the last wins, as in Argo CD, which takes the place in the list for the end of a generated
  * name there (`DeduplicateTargetObjects`). Those with a generated name are numbered.

@@ -2,7 +2,7 @@ import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
 import { CRD, takenAlong, typeOf } from "../diff/cautions.js";
 import { type DiffInput, diffTask, type RenderFacts, sizeOf } from "../diff/diff-task.js";
 import { normaliseLive, readIgnoreRules, withEqualMasks } from "../diff/live/live-objects.js";
-import { hasSyncOption, isHook, type ManifestIdentity, titleOf, valuesIn } from "../diff/manifest-key.js";
+import { hasSyncOption, isHook, type ManifestIdentity, namespacesOf, titleOf, valuesIn } from "../diff/manifest-key.js";
 import { summarise, type Sides } from "../diff/summarise.js";
 import {
   type Application,
@@ -98,7 +98,7 @@ export async function previewRemoval(live: LiveApplication, context: PreviewSour
     const state = await deployer.liveResources(live, signal);
     const input = { state, cascades: live.cascades, syncOptions: await syncOptionsOf(live.spec, deployer), redact };
     const computed = await computeIfLarge(compute, removalTask, input, input.state.length, limitsOf(context));
-    return computed.kind === "exceeded" ? tooLarge(computed) : { content: computed.output, facts: undefined };
+    return computed.kind === "exceeded" ? tooLarge(computed) : computed.output;
   } catch (error) {
     return failed(live.name, error, context);
   }
@@ -154,13 +154,13 @@ interface RemovalInput {
 }
 
 /** What the deletion of an application does to its objects. */
-export const removalTask: Task<RemovalInput, PreviewContent> = {
+export const removalTask: Task<RemovalInput, Previewed> = {
   name: "removal",
   run({ state, cascades, syncOptions, redact }) {
     const live = readJsonText(state);
     const objects = liveObjects(live);
     const titles = objects.map(({ identity }) => titleOf(identity)).sort();
-    if (!cascades) return { kind: "left-behind", objects: titles };
+    if (!cascades) return { content: { kind: "left-behind", objects: titles }, facts: undefined };
     const judged = objects.map((one) => ({ ...one, kept: whyKept(one, syncOptions) }));
     const gone = judged.filter(({ kept }) => kept === undefined);
     const diff = summarise(gone, { syncOptions: [], redact, basis: { kind: "branch" } });
@@ -171,17 +171,17 @@ export const removalTask: Task<RemovalInput, PreviewContent> = {
       ...judged.flatMap(keeping),
       ...stale,
     ];
-    return {
-      kind: "compared",
-      diff: {
-        ...diff,
-        // Prune=false is only about syncs.
-        deleted: diff.resources.length,
-        stay: undefined,
-        cautions: found.map(({ text }) => text),
-        dangers: found.flatMap((one) => (one.danger === undefined ? [] : [one.danger])),
-      },
+    const removed = {
+      ...diff,
+      // Prune=false is only about syncs.
+      deleted: diff.resources.length,
+      stay: undefined,
+      cautions: found.map(({ text }) => text),
+      dangers: found.flatMap((one) => (one.danger === undefined ? [] : [one.danger])),
     };
+    const namespaces = namespacesOf(gone.map(({ identity }) => identity));
+    const facts = { children: [], sets: [], sameSets: [], touched: [], namespaces };
+    return { content: { kind: "compared", diff: removed }, facts };
   },
 };
 

@@ -157,23 +157,22 @@ export async function deriveEffects(
   const namespacesOf = ({ application }: Member) => all.get(application)?.facts?.namespaces ?? [];
   const rendered = (member: Member): Member => ({ ...member, namespaces: namespacesOf(member) });
   // What only gets another definition changes no objects yet.
-  const startedNow = (member: Member) => (member.deploysItself === true ? rendered(member) : member);
+  const touching = (member: Member) =>
+    member.deploysItself === true || member.definition.kind === "removed" ? rendered(member) : member;
   const effects = await mapInTurns(shallow, ({ subject, facts, direct, reached }): [ApplicationName, Effect] => {
     const deployed = subject.kind === "live";
     const gone = subject.kind === "deleted" && subject.live?.cascades === true ? removedWith(direct, running) : [];
     const others = reachedInTurn([...reached, ...gone], deployed ? bySync : byMerge);
     const applies = facts === undefined || !deployed ? [] : appliedChildren(facts, around);
-    return [subject.name, { members: [rendered(direct), ...others.map(startedNow)].map(bind), applies }];
+    return [subject.name, { members: [rendered(direct), ...others.map(touching)].map(bind), applies }];
   });
   return {
     effects: new Map(effects),
     applicationSets: applicationSets.map((set) => {
       const keeps = ({ application }: Member) => set.keepsRemoved === true || staysBehind(application, shown);
       const below = set.members.flatMap((member) => startedBy(member, keeps(member), byMerge));
-      return {
-        ...set,
-        members: [...set.members.map(rendered), ...reachedInTurn(below, byMerge).map(startedNow)].map(bind),
-      };
+      const started = reachedInTurn(below, byMerge).map(touching);
+      return { ...set, members: [...set.members.map(rendered), ...started].map(bind) };
     }),
   };
 }
