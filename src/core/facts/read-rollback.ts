@@ -96,6 +96,7 @@ export async function readForRollback(
   };
 }
 
+/** An application as it is now, for a rollback. Where Argo CD does not answer, that is its `problem`. */
 export async function lookAtTarget(
   application: ApplicationName,
   records: readonly Deployment[],
