@@ -15,7 +15,6 @@ import { type LimitWaits, WAIT_REASONS } from "../../hosts/limit-waits.js";
 import { listen } from "../../http/listen.js";
 import { type HostId, SERVICE } from "../../names.js";
 import { type EveryCall, type MethodCalls, reportEnd } from "../wrap-port.js";
-import { type PlanMarks, planPhases } from "./plan-phases.js";
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -305,13 +304,34 @@ function countStoreError(store: string, error: unknown, { storeErrors }: Metrics
   else if (error instanceof StoredValueUnreadable) storeErrors.inc({ store, kind: "unreadable" });
 }
 
-/** What is known of a run so far. */
-interface RunNotes extends Pick<PlanMarks, "started" | "fetched" | "firstRenderStarted" | "lastRenderEnded"> {
+/** What is known of a run so far. Its times are milliseconds of one clock; undefined for points that it has not reached. */
+interface RunNotes {
+  readonly started: number;
+  fetched?: number | undefined;
+  firstRenderStarted?: number | undefined;
+  lastRenderEnded?: number | undefined;
+  /** The plan is complete and not stored yet. */
   diffed?: number;
   /** The time of that plan. */
   plannedAt?: string;
   /** From the first audit entry that names a command. */
   command?: ReturnType<typeof commandIn>;
+}
+
+/**
+ * How long each phase of a plan took, in milliseconds; together they are the run. "fetch" includes reading the facts of the
+ * change request, "render" includes diffs made while other applications still render.
+ */
+export function planPhases(
+  { started, fetched = started, firstRenderStarted, lastRenderEnded }: RunNotes,
+  diffed: number,
+  ended: number,
+) {
+  // Some renders are requested while git still fetches, and one that the plan does not need may outlast it.
+  const first = Math.min(Math.max(firstRenderStarted ?? diffed, fetched), diffed);
+  const last = Math.min(Math.max(lastRenderEnded ?? first, first), diffed);
+  const [fetch, detect, render] = [fetched - started, first - fetched, last - first];
+  return { fetch, detect, render, diff: diffed - last, comment: ended - diffed };
 }
 
 const runs = new AsyncLocalStorage<RunNotes>();
@@ -335,7 +355,7 @@ async function measureRun(event: HostEvent, run: () => Promise<RunEnd>, metrics:
     if (command !== undefined) {
       const labels = { command: command.name, outcome: command.outcome };
       metrics.commandDuration.observe(labels, (ended - notes.started) / 1000);
-      const phases = command.planned && diffed !== undefined ? planPhases({ ...notes, diffed, ended }) : undefined;
+      const phases = command.planned && diffed !== undefined ? planPhases(notes, diffed, ended) : undefined;
       for (const [phase, ms] of Object.entries(phases ?? {})) metrics.planPhaseDuration.observe({ phase }, ms / 1000);
     }
   }
