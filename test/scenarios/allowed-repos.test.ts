@@ -76,7 +76,13 @@ describe.each(HOSTS)("allowed_repos on %s", (host) => {
       stores: (clock) => {
         const stores = createMemoryStores(clock);
         const deployments = wrapPort(stores.deployments, {
-          ofChange: (call) => (isUnreadable ? Promise.reject(new StoredValueUnreadable("of another version")) : call()),
+          async ofChange(call, _change, skip) {
+            if (!isUnreadable) return call();
+            const error = new StoredValueUnreadable("of another version");
+            if (skip === undefined) throw error;
+            skip(error);
+            return [];
+          },
         });
         return { ...stores, deployments };
       },
