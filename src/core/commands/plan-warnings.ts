@@ -26,11 +26,11 @@ import {
   withoutAnswers,
 } from "../model/plan/plan.js";
 import type { Asking } from "../model/result.js";
-import type { LiveSubject, Subject } from "../model/subject.js";
+import { isLeftAlone, LEFT_ALONE, type LiveSubject, type Subject } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import { computeIfLarge } from "../ports/compute.js";
 import type { CommandContext, Commits, OpenedChange, Stoppable } from "../ports/context.js";
-import { type Deployer, isLeftAlone, LEFT_ALONE } from "../ports/deployer.js";
+import type { Deployer } from "../ports/deployer.js";
 import { leftInCluster, type Question, staysInCluster, type Told } from "../render/live-diff-mode.js";
 import { findInputGaps } from "../survey/behind-base.js";
 

@@ -157,3 +157,10 @@ function isSameOrigin(left: Origin, right: Origin): boolean {
 }
 
 type Origin = Pick<Source, "repoURL" | "chart" | "targetRevision">;
+
+/** Whether Argo CD neither compares nor syncs the application, nor answers questions about its objects. Go reads all of these as true. */
+export function isLeftAlone({ annotations }: Pick<Application, "annotations">): boolean {
+  return ["1", "t", "T", "TRUE", "true", "True"].includes(annotations["argocd.argoproj.io/skip-reconcile"] ?? "");
+}
+
+export const LEFT_ALONE = "Argo CD leaves the application alone (skip-reconcile)";

@@ -227,13 +227,6 @@ export interface AskingSource {
   readonly signal: AbortSignal;
 }
 
-/** Whether Argo CD neither compares nor syncs the application, nor answers questions about its objects. Go reads all of these as true. */
-export function isLeftAlone({ annotations }: Pick<Application, "annotations">): boolean {
-  return ["1", "t", "T", "TRUE", "true", "True"].includes(annotations["argocd.argoproj.io/skip-reconcile"] ?? "");
-}
-
-export const LEFT_ALONE = "Argo CD leaves the application alone (skip-reconcile)";
-
 /** Major and minor number of a version, as `3.2`; undefined if the text begins with none. */
 export function shortVersion(version: string): string | undefined {
   return /^v?(\d{1,4}\.\d{1,4})/.exec(version)?.[1];

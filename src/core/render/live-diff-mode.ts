@@ -21,10 +21,10 @@ import { type AllHostWords, type HostWords, listed } from "../model/host-words.j
 import { type JsonText, jsonText } from "../model/json.js";
 import type { ManifestDiff } from "../model/plan/manifest-diff.js";
 import type { Evaluated, Unevaluated } from "../model/plan/plan.js";
-import { type LiveSubject, plannedSources } from "../model/subject.js";
+import { isLeftAlone, LEFT_ALONE, type LiveSubject, plannedSources } from "../model/subject.js";
 import { type Compute, type Computed, computeIfLarge, type ComputeLimits, tooMuch } from "../ports/compute.js";
 import type { CommandContext, OpenedChange, Stoppable } from "../ports/context.js";
-import { type Deployer, isLeftAlone, isOlder, LEFT_ALONE, type LiveState, type Trial } from "../ports/deployer.js";
+import { type Deployer, isOlder, type LiveState, type Trial } from "../ports/deployer.js";
 import { secretsInGit } from "../secrets/secrets-in-git.js";
 import type { RenderedSides } from "./render.js";
 

@@ -10,7 +10,8 @@ import {
 } from "../../core/model/application.js";
 import { only } from "../../core/model/errors.js";
 import { hasLargeNumber, isJsonObject, type Json, jsonEqual, withoutNulls } from "../../core/model/json.js";
-import { isLeftAlone, isOlder, LEFT_ALONE, type SyncLookup } from "../../core/ports/deployer.js";
+import { isLeftAlone, LEFT_ALONE } from "../../core/model/subject.js";
+import { isOlder, type SyncLookup } from "../../core/ports/deployer.js";
 import { type OperationState, rawSources } from "./application-api.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
 
