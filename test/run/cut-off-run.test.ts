@@ -59,7 +59,24 @@ class CutWorld extends CommandWorld {
     expect(await supervise(event, this.dependencies(), ticket)).toBe("done");
   }
 
-  /** Runs an event until its process is gone, right before or after this call, and then once more. */
+  /** Runs an event until its process is gone, right before or after this call. */
+  async #endAt(cut: Cut, event: HostEvent, ticket: RunTicket): Promise<void> {
+    let isDead = false;
+    const confirm = () => (isDead ? Promise.reject(new LeaseLost()) : Promise.resolve());
+    const gone = cutAt(cut);
+    void supervise(event, this.dependencies(), { ...ticket, confirm });
+    await gone;
+    isDead = true;
+  }
+
+  /** Runs an event until its process is gone, and gives it up. */
+  async giveUp(event: HostEvent, cut: Cut): Promise<void> {
+    const ticket = ticketOf();
+    await this.#endAt(cut, event, ticket);
+    await this.handle(event, { ...ticket, again: true, givenUp: true });
+  }
+
+  /** Runs an event until its process is gone, and then once more. */
   async cutOff(
     event: HostEvent,
     cut: Cut,
@@ -67,13 +84,7 @@ class CutWorld extends CommandWorld {
   ): Promise<void> {
     const journal = new MemoryJournal();
     for (const [index, one] of [cut, second].entries()) {
-      if (one === undefined) continue;
-      const dead = { lost: false };
-      const confirm = () => (dead.lost ? Promise.reject(new LeaseLost()) : Promise.resolve());
-      const gone = cutAt(one);
-      void supervise(event, this.dependencies(), { ...ticketOf(journal), confirm, again: index > 0 });
-      await gone;
-      dead.lost = true;
+      if (one !== undefined) await this.#endAt(one, event, { ...ticketOf(journal), again: index > 0 });
     }
     await meanwhile?.();
     const ticket = ticketOf(journal);
@@ -1158,15 +1169,7 @@ test("nobody is said to sync any more once a run is given up", async () => {
   const world = new CutWorld();
   const number = world.open(config("web", "2"));
   await world.says(number, "svc plan");
-  const event = world.comment(number, "svc sync");
-  const ticket = ticketOf();
-  const gone = cutAt({ at: world.deployer, method: "sync", when: "before" });
-  const dead = { lost: false };
-  const confirm = () => (dead.lost ? Promise.reject(new LeaseLost()) : Promise.resolve());
-  void supervise(event, world.dependencies(), { ...ticket, confirm });
-  await gone;
-  dead.lost = true;
-  await world.handle(event, { ...ticket, again: true, givenUp: true });
+  await world.giveUp(world.comment(number, "svc sync"), { at: world.deployer, method: "sync", when: "before" });
   await world.says(number, "svc plan");
   expect(world.host.commentsOf(number).at(-1)).toContain("how its sync by `ana` ended is not known");
   expect(world.host.commentsOf(number).at(-1)).not.toContain("is syncing");
@@ -1252,15 +1255,7 @@ describe("what the environments of the host show of a command that is cut off", 
     world.host.showsDeployments = true;
     const number = world.open(config("web", "2"));
     await world.says(number, "svc plan");
-    const event = world.comment(number, "svc sync");
-    const ticket = ticketOf();
-    const gone = cutAt({ at: world.deployer, method: "sync", when: "after" });
-    const dead = { lost: false };
-    const confirm = () => (dead.lost ? Promise.reject(new LeaseLost()) : Promise.resolve());
-    void supervise(event, world.dependencies(), { ...ticket, confirm });
-    await gone;
-    dead.lost = true;
-    await world.handle(event, { ...ticket, again: true, givenUp: true });
+    await world.giveUp(world.comment(number, "svc sync"), { at: world.deployer, method: "sync", when: "after" });
     expect(world.host.shown.map(({ states }) => states)).toEqual([["running", "failed"]]);
     await world.says(number, "svc plan");
     expect(world.host.shown.map(({ states }) => states)).toEqual([["running", "failed", "succeeded"]]);

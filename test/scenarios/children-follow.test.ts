@@ -78,6 +78,18 @@ function patched({ forge }: Bot, size: string): FileChanges {
   };
 }
 
+/** A change request that has added a child, and deployed it twice. */
+async function openDeployed(bot: Bot): Promise<number> {
+  const source = { repoURL: cloneUrlOf(bot.forge), path: "apps/child", targetRevision: "main" };
+  const added = asYaml(applicationResource("added", { repoURL: source.repoURL, spec: { source } }));
+  const number = await bot.open({ "apps/root/templates/added.yaml": added });
+  bot.expectChanges("sync root", "sync added");
+  await bot.comment(number, "svc sync");
+  await bot.push(number, BLUE);
+  await bot.comment(number, "svc sync -a added");
+  return number;
+}
+
 describe.each(HOSTS)("a child follows its parent on %s", (host) => {
   test("planned with the definition that the parent's head gives it, and deployed after the parent", async () => {
     const bot = await startFamily(host);
@@ -132,13 +144,7 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
 
   test("one that the PR has added and deployed is rolled back by the deletion of it", async () => {
     const bot = await startFamily(host);
-    const source = { repoURL: cloneUrlOf(bot.forge), path: "apps/child", targetRevision: "main" };
-    const added = asYaml(applicationResource("added", { repoURL: source.repoURL, spec: { source } }));
-    const one = await bot.open({ "apps/root/templates/added.yaml": added });
-    bot.expectChanges("sync root", "sync added");
-    await bot.comment(one, "svc sync");
-    await bot.push(one, BLUE);
-    await bot.comment(one, "svc sync -a added");
+    const one = await openDeployed(bot);
     expect(await bot.deployed(one)).toEqual(["added", "root"]);
     await bot.comment(one, "svc rollback --prune");
     expect(section(bot.lastComment(one), "added")).toContain("**Result:** ✅ the rollback of its parent deleted it\n");
@@ -165,13 +171,7 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
 
   test("one that the PR has added, deployed and taken out again keeps it from nothing once it is deleted", async () => {
     const bot = await startFamily(host);
-    const source = { repoURL: cloneUrlOf(bot.forge), path: "apps/child", targetRevision: "main" };
-    const added = asYaml(applicationResource("added", { repoURL: source.repoURL, spec: { source } }));
-    const one = await bot.open({ "apps/root/templates/added.yaml": added });
-    bot.expectChanges("sync root", "sync added");
-    await bot.comment(one, "svc sync");
-    await bot.push(one, BLUE);
-    await bot.comment(one, "svc sync -a added");
+    const one = await openDeployed(bot);
     await bot.push(one, {
       "apps/root/templates/added.yaml": null,
       "apps/child/templates/all.yaml": COLORED("red"),

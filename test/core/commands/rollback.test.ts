@@ -281,11 +281,17 @@ test("leaves a definition alone that is no longer the one that was written", asy
   expect(world.deployer.specOf(WEB)).toEqual(spec(WEB, "by-hand"));
 });
 
-test("tells what it did to a parent although Argo CD is away when it looks for the definition of a child", async () => {
+/** Deploys `api` with a definition that a set of `web` gave it. */
+async function deployGenerated(): Promise<number> {
   const number = await deploy({ ...config("web", "2"), ...config("api", "2") });
   const [record] = await world.stores.deployments.ofApplication(API);
   if (record === undefined) throw new Error("the application was deployed");
   await world.stores.deployments.save({ ...record, given: { parent: WEB, set: "shop" } });
+  return number;
+}
+
+test("tells what it did to a parent although Argo CD is away when it looks for the definition of a child", async () => {
+  const number = await deployGenerated();
   const before = world.deployer.syncs.length;
   world.deployer.faults.find = (name) => {
     if (name !== API || world.deployer.syncs.length === before) return;
@@ -299,10 +305,7 @@ test("tells what it did to a parent although Argo CD is away when it looks for t
 });
 
 test("does not take a child for deleted that Argo CD does not show for a moment after the rollback of its parent", async () => {
-  const number = await deploy({ ...config("web", "2"), ...config("api", "2") });
-  const [record] = await world.stores.deployments.ofApplication(API);
-  if (record === undefined) throw new Error("the application was deployed");
-  await world.stores.deployments.save({ ...record, given: { parent: WEB, set: "shop" } });
+  const number = await deployGenerated();
   const before = world.deployer.syncs.length;
   let looks = 0;
   world.deployer.faults.find = (name) => {
