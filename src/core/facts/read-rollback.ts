@@ -96,6 +96,9 @@ export async function readForRollback(
   };
 }
 
+const NOT_FOUND =
+  "application not found: Argo CD does not know it any more, or svc's token may not see it. If it still exists, give the token `get` on it and run the rollback command again";
+
 /** An application as it is now, for a rollback. Where Argo CD does not answer, that is its `problem`. */
 export async function lookAtTarget(
   application: ApplicationName,
@@ -105,7 +108,7 @@ export async function lookAtTarget(
   const record = records.find((one) => sameChangeRequest(one.change, change));
   try {
     const live = await deployer.findApplication(application);
-    return { application, record, records, live, problem: "application not found" };
+    return { application, record, records, live, problem: NOT_FOUND };
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
     return { application, record, records, live: undefined, problem: safeMessage(error) };

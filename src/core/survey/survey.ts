@@ -274,7 +274,7 @@ const UNKNOWN_APPLICATION =
 
 /** Only its record names it: neither side has it any more. */
 const GONE =
-  "an earlier commit was deployed to it, and Argo CD does not know it any more, or svc's token may not see it";
+  "an earlier commit was deployed to it, and Argo CD does not know it any more, or svc's token may not see it; if it still exists, give the token `get` on it";
 
 /** The ApplicationSets that Argo CD lists, with a sentence for people if that failed. */
 interface LiveSets {
