@@ -1,6 +1,6 @@
 /**
- * Health check of the image: `node dist/healthcheck.js svc.yaml` exits with 0 if the configured service answers. Runs
- * every half minute, so it reads only where the service listens.
+ * Health check of the image: `node dist/healthcheck.js svc.yaml` exits with 0 if the service answers at its
+ * configured address. It runs every half minute, so it reads nothing else from the file.
  */
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";

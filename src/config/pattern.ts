@@ -82,7 +82,7 @@ export function mayMeanName(pattern: string, name: string): boolean {
   return matchesName(pattern, name) || matchesPath(pattern, name);
 }
 
-/** Whether a text that is a valid pattern may match more than itself. */
+/** Whether a valid pattern may match other texts than itself, because it has wildcards or alternatives. */
 export function isPattern(text: string): boolean {
   return /[*?{]/.test(text);
 }

@@ -123,7 +123,7 @@ class DurableQueue implements EventQueue {
       const record = readEventRecord(text);
       if (record === undefined) continue;
       const event = toldLate(record.event, record.at);
-      // Not as a webhook is: nobody must answer that it was refused.
+      // Pushed straight into its lane: if that fails, the next look tries again, and nobody must be told of a refusal.
       const { lane } = await this.#lanes.push(event, FIRST_PUSH_MS);
       await connection.run((redis) => redis.hdel(UNTOLD_KEY, key));
       void this.#confirm(event, [lane]);

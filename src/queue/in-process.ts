@@ -37,7 +37,7 @@ export interface QueueTiming {
 /** Hosts repeat a delivery for up to three days; ids are kept a day longer. */
 export const IDS_KEPT_MS = 4 * 24 * 60 * 60 * 1000;
 
-/** For how long a result that could not be told is told again. */
+/** For how long svc tries again to post a result. */
 export const UNTOLD_KEPT_MS = 6 * 60 * 60 * 1000;
 
 /** An event is new if none of its ids was accepted before. Not every host signs the delivery id, so a comment has its own. */
@@ -48,7 +48,7 @@ export function idsOf(event: HostEvent): readonly string[] {
   return [event.delivery, ...[...keys].map((key) => `${key} comment ${event.commentId}`)];
 }
 
-/** An event to push again: what its run has not begun by then is begun only if that is still expected. `at` is when it came. */
+/** An event to push again that came at `at`. Like a comment found late, a command that started nothing yet is run only while it is recent. */
 export function toldLate(event: HostEvent, at: number): HostEvent {
   if (event.kind !== "commented" || event.found !== undefined) return event;
   return { ...event, found: { writtenAt: new Date(at).toISOString(), overtaken: false } };

@@ -66,8 +66,8 @@ type Attempt =
 
 type Renewed = { readonly kind: "lost" } | { readonly kind: "kept"; readonly stop: string };
 /**
- * What becomes of an event after its run: `again` and `retry` run it once more, and only `retry` counts as a failure. One that is
- * `dropped` has failed as well, and nobody looks for it; one that is `untold` has, and is kept to be pushed again.
+ * What becomes of an event after its run: `again` and `retry` run it once more, and only `retry` counts as a failure. The other
+ * failures end it: `failed` may be found and run again, `untold` is kept to be pushed again, and `dropped` is neither.
  */
 type Ending = "done" | "failed" | "untold" | "dropped" | "again" | "retry";
 /** After "more" the caller announces the change request. */
@@ -303,7 +303,7 @@ function idValue(state: "accepted" | "done" | "failed"): string {
   return JSON.stringify({ v: 1, state });
 }
 
-/** Of an event that failed and is accepted if it is delivered again, but that nobody has to search for. */
+/** The state of an event that failed: it is accepted if it is delivered again, and no search looks for it. */
 const UNFINDABLE = JSON.stringify({ v: 1, state: "failed", dropped: true });
 
 function confirmedKey(delivery: string): string {

@@ -191,7 +191,7 @@ async function takeBack(
     if (live && specEqual(live.spec, specBefore)) await settleRollback(application, "failed", record, context);
     return;
   }
-  // Unknown: somebody looked it up meanwhile.
+  // A look at the change request between two attempts records the outcome as unknown.
   if (runId !== context.runId || (outcome !== "started" && outcome !== "unknown")) return;
   // If a parent wrote the definition, or others have deployed since, the record does not say what ran before.
   const isOwn = after.length === 0 && !records.some((other) => other !== record && other.specWritten !== undefined);
@@ -202,7 +202,7 @@ async function takeBack(
   await endUnstarted(record, context);
 }
 
-/** Ends a record whose operation never started. Without its run, no later attempt takes that for how its operation ended. */
+/** Ends a record whose operation never started. It loses its run id, so that no later attempt takes this for the end of an operation. */
 function endUnstarted(record: Deployment, context: SettleContext): Promise<string | undefined> {
   return settleSync({ ...record, runId: undefined }, { kind: "failed", message: "", resources: [] }, context);
 }

@@ -266,7 +266,7 @@ async function isGoing(
   return deployer.isGone(before.name, before.project).catch(only(DeployerFailure, () => false));
 }
 
-/** Ends the record of an application that the target branch does not have: the rollback of its parent has deleted it. */
+/** Ends the record of an application that the rollback of its parent deleted, since the target branch does not have it. */
 async function asGone({ application, live, record }: RollbackTarget, context: DeployContext): Promise<ApplicationSync> {
   const unsettled = await settleRollback(application, "succeeded", record, context);
   const left = live?.cascades === false ? LEFT_BEHIND : undefined;

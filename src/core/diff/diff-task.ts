@@ -254,8 +254,8 @@ function specOf(manifest: Manifest | undefined): ApplicationSpec | undefined {
 }
 
 /**
- * The objects of sensitive kinds that the head creates or changes: `creates Role shop/admin`. Of those that are deleted, policies
- * count, and come first: the others grant nothing any more. A Secret counts as changed as long as nobody can tell that it is not.
+ * The changes to objects of sensitive kinds, such as `creates Role shop/admin`. Deleted policies count as well and come first; other
+ * deleted objects grant nothing any more. A Secret counts as changed unless it is known to be unchanged.
  * @param differing the objects that may differ.
  */
 function sensitiveChanges(

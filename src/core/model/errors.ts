@@ -24,7 +24,7 @@ export class StoredValueUnreadable extends Error {
   override readonly name = "StoredValueUnreadable";
 }
 
-/** Is told of what a list leaves out because it cannot be read. Without one, the list throws. */
+/** Called for each entry that a list leaves out because it cannot be read. Without this callback, the list throws. */
 export type OnUnreadable = (error: StoredValueUnreadable) => void;
 
 /** For `catch`: answers failures of one class and rethrows everything else. */

@@ -118,7 +118,7 @@ export type SyncOutcome =
       readonly pruneSkipped: number;
       /** Pruning was on: what is left all the same has `Prune=false`, and no sync deletes it. */
       readonly pruned?: true;
-      /** The rollback of its parent deleted the application, so that nothing is deployed to it any more. */
+      /** Set if the application no longer exists, because the rollback of its parent deleted it. */
       readonly deleted?: true;
       /** The health right after, as Argo CD reports it; for people only. */
       readonly health: string;

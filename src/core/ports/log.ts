@@ -10,7 +10,7 @@ export interface Log {
   child(fields: object): Log;
 }
 
-/** Says what a list leaves out, so that one damaged record does not keep the others from being seen to. */
+/** Logs what a list leaves out, so that one damaged record does not hold up the others. */
 export function leavesOut(log: Log): OnUnreadable {
   return (err) => log.error({ err }, "could not read a record in the store; it is left out");
 }

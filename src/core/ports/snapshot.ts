@@ -44,7 +44,7 @@ export interface RepositoryTree {
 export interface OpenedTree extends RepositoryTree {
   /** A text for the content of a part of this tree, computed once per part. */
   digest(part: string, compute: () => string): string;
-  /** The symbolic links that lead out of the repository: while there is one, Argo CD renders nothing of it. */
+  /** The symbolic links that lead out of the repository. Argo CD renders nothing of a repository that has one. */
   readonly leadingOut: readonly string[];
 }
 

@@ -171,7 +171,7 @@ export async function renderOrAnew(
   }
 }
 
-/** What failed three times, Argo CD only repeats for an hour: where a person asks for the plan, it is rendered anew. */
+/** Renders. Argo CD repeats a failure from memory for an hour after three of them: if a person asks, it has to render anew. */
 async function render(
   request: RenderRequest,
   { deployer, automatic, signal }: RenderingSource,

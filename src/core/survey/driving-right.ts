@@ -304,7 +304,7 @@ export function definedElsewhere(
   return declared ?? elsewhere(gitSources(application), running);
 }
 
-/** With the repositories whose rules hold for it as well, where the merge reaches it although no sync deploys it. */
+/** Adds the repositories whose rules hold for an application that the merge changes although no sync deploys it. */
 export async function withDefinedIn(
   { byAddress, ...one }: NotFollowing,
   running: Running,

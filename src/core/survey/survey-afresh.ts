@@ -134,8 +134,8 @@ export async function withMissing(
 type Rendered = readonly [ApplicationName, RenderFacts];
 
 /**
- * Adds to what parents render what a commit of a change request has made of their children and sets that is deployed and not merged:
- * neither side has that, and a sync takes it back.
+ * Adds the children and sets that a deployed, unmerged commit made below these parents: neither side renders them, and a sync
+ * takes them back.
  */
 export async function withTakenBack(
   parents: readonly Rendered[],

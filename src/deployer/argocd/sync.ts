@@ -316,7 +316,7 @@ function resourcesOf(state: OperationState): readonly SyncedResource[] {
   });
 }
 
-/** An object as people read it. */
+/** One object of a sync's result, with its title. */
 function shownResource(
   one: z.infer<typeof resource>,
   status: string,

@@ -47,7 +47,7 @@ const pullSchema = z.object({
       html_url: z.string().max(2000).nullish(),
     }),
   }),
-  /** Of the stack that it belongs to: https://docs.github.com/pull-requests/reference/stacked-pull-requests */
+  /** The stack that it belongs to: https://docs.github.com/pull-requests/reference/stacked-pull-requests */
   stack: z.object({ base: z.object({ ref: z.string().min(1).max(1000) }) }).nullish(),
 });
 type Pull = z.output<typeof pullSchema>;

@@ -317,7 +317,7 @@ function saysLimited({ status, text }: Pick<Answer, "status" | "text">): boolean
  */
 const SECONDARY_LIMIT =
   /\bsecondary rate\b|\babuse detection\b|\bsubmitted too quickly\b|\brate limit (?:already )?exceeded\b/i;
-/** GitHub documents the longer word: https://github.com/octokit/plugin-throttling.js/pull/848 */
+/** GitHub documents `RATE_LIMITED` and sends `RATE_LIMIT` as well: https://github.com/octokit/plugin-throttling.js/pull/848 */
 const PRIMARY_LIMIT = /^RATE_LIMIT(?:ED)?$/;
 /** Saves the parsing of other answers. */
 const LIMIT_WORDS = /RATE.LIMIT|secondary rate|abuse detection|submitted too quickly/i;

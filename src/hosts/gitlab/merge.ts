@@ -224,7 +224,7 @@ export async function revert(
   const commits = await commitsOf(client, change);
   if (commits.length === 0) return { kind: "refused", reason: "GitLab names no commit of it. Revert it with git" };
   const branch = `svc-revert-${change.number}-by-${asker.id}`;
-  // Led to another base, it is none of the reverts above, and somebody may have pushed to its branch.
+  // A revert that was retargeted is not among those above, and people may have pushed to its branch.
   const [open] = await openWith(client, change, branch);
   if (open !== undefined) {
     return {
@@ -330,7 +330,7 @@ async function removeBranch(client: GitLabClient, { repository }: ChangeRequest,
 
 const besideSchema = z.array(z.object({ iid: numberField }));
 
-/** Anybody can open many from branches of that name in forks, which do not count. */
+/** The open merge requests from or into a branch of the repository itself. Forks do not count: anybody can open many from a branch of that name there. */
 async function openWith(
   client: GitLabClient,
   { repository, repositoryId = "" }: ChangeRequest,

@@ -60,7 +60,7 @@ const mergeRequestSchema = z.object({
     .object({
       target_branch: z.unknown().optional(),
       draft: z.object({ previous: z.unknown(), current: z.unknown() }).nullish().catch(undefined),
-      /** Newer releases tell so that a reviewer requested changes. */
+      /** Newer releases send this when a reviewer requests changes. */
       reviewers: z.unknown().optional(),
     })
     .nullish()

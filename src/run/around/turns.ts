@@ -50,7 +50,7 @@ export async function callNext(
   const turns = new Map<string, { readonly change: ChangeRequestRef; readonly applications: ApplicationName[] }>();
   try {
     for (const application of applications) {
-      // What cannot be read is nobody's turn, and keeps none from theirs.
+      // A queue that cannot be read gives nobody a turn, and holds up no other queue.
       const queue = await ifReadable(waiting.of(application), []);
       const first = queue.find((one) => passing === undefined || !sameChangeRequest(one, passing));
       if (first === undefined || (await ifReadable(locks.find(application), "unreadable")) !== undefined) continue;

@@ -165,7 +165,7 @@ export const providerFetch: CustomFetch = async (url, { method, headers, body, r
   return new Response(hasNoBody ? null : text, { status: answer.status, headers: [...answer.headers] });
 };
 
-/** Whether the provider refused for a time only. A limit of GitHub's may have no header: docs/adr/0020-host-messages.md. */
+/** Whether the provider refuses for the time being, because of a rate limit. GitHub may send no header: docs/adr/0020-host-messages.md. */
 export function isLimited({ status, headers, body }: ApiAnswer): boolean {
   if (status !== 403) return status === 429;
   if (headers.has("retry-after") || headers.get("x-ratelimit-remaining") === "0") return true;

@@ -51,7 +51,7 @@ export interface Detection {
 
 /** An application that reads what changes, and that no sync of the change request deploys. */
 export interface NotFollowing extends NotDeployed {
-  /** Its files read by address what changes, so that the merge reaches it. */
+  /** Its files refer by address to what changes, so that the merge changes it. */
   readonly byAddress?: true;
 }
 
@@ -85,9 +85,9 @@ export async function scanSides(order: ScanOrder): Promise<ScannedSides> {
 }
 
 /**
- * Which applications a change request affects. Too many is fine, since rendering decides. An application is missed only if
- * none of its sources reads a changed file, neither in the live object nor in its resource at the head or the merge base, by the
- * trees of these two and of the target branch's tip.
+ * Which applications a change request affects. Too many is fine, since rendering decides. Three definitions of each are asked: the
+ * live one, and those at the head and at the merge base. It is left out if no source of any reads a changed file, whether the tree is
+ * that of the head, of the merge base or of the target branch's tip.
  */
 export async function detect(request: DetectionRequest): Promise<Detection> {
   const { change, settings, snapshot, liveSets, nameOf } = request;
