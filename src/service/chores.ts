@@ -1,7 +1,9 @@
 import { LRUCache } from "lru-cache";
+import * as z from "zod";
 import type { ServerConfig } from "../config/server/server.js";
 import { isUnsettled } from "../core/deploy/settle-records.js";
 import { endReplacedOf } from "../core/deploy/settle.js";
+import { applicationName } from "../core/model/brand.js";
 import {
   type ChangeRequest,
   changeRequestKey,
@@ -25,7 +27,7 @@ import type { Publisher } from "../run/around/publisher.js";
 import { markOverdue } from "../run/around/revisit.js";
 import { lookAtRollouts } from "../run/around/rollout.js";
 import { callNext } from "../run/around/turns.js";
-import { claimsInterval, sharedOldLocks } from "../store/shared-records.js";
+import { claimsInterval, SharedRecords } from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
 import { RecentEvents, type SearchParts } from "./recent-events.js";
 import { type SystemWatch, WATCH_EVERY_MS } from "./system-watch.js";
@@ -56,13 +58,13 @@ export function createChores(parts: ChoreParts) {
   const { config, hosts } = parts;
   const polls = new Map(HOST_IDS.flatMap((id) => pollOf(id, config)));
   const { allowedRepos } = config.defaults;
-  const oldLocks = sharedOldLocks(connection);
+  const shared = new SharedRecords<OldLocks>("old", oldLocks, 30 * DAY_MS, connection);
   const events = new RecentEvents({ ...parts, polls, allowedRepos, commandWord: config.server.command });
 
   async function makeUpForLostWebhooks(): Promise<void> {
     await parts.queue.pushUntold();
     const open = await reconcile(parts);
-    await markEnded(parts, oldLocks);
+    await markEnded(parts, shared);
     await markOverdue(parts, config.comments.remindAfter, open);
     await events.findLost();
   }
@@ -281,19 +283,23 @@ export async function reconcile(parts: ReconcileParts): Promise<ReadonlySet<stri
   return open;
 }
 
+const oldLocks = z.object({ v: z.literal(1), applications: z.array(z.string().transform(applicationName)) });
+/** Applications whose lock is at least six days old, so that it may expire within a day. */
+type OldLocks = Omit<z.infer<typeof oldLocks>, "v">;
+
 /** Marks whoever shows a lock that expired since the last look. No run released it, so nothing else marks them. */
 async function markEnded(
   { locks, publisher, clock, log }: Pick<ChoreParts, "locks" | "publisher" | "clock" | "log">,
-  oldLocks: ReturnType<typeof sharedOldLocks>,
+  shared: SharedRecords<OldLocks>,
 ): Promise<void> {
-  const [held, known] = await Promise.all([locks.list(undefined, leavesOut(log)), oldLocks.find("locks")]);
+  const [held, known] = await Promise.all([locks.list(undefined, leavesOut(log)), shared.find("locks")]);
   const names = new Set(held.map(({ application }) => application));
   const before = known?.applications ?? [];
   for (const ended of before.filter((one) => !names.has(one))) await publisher.touched(ended);
   const since = clock.now().getTime() - LOCK_LIFETIME_MS + DAY_MS;
   const old = held.filter(({ timestamp }) => Date.parse(timestamp) <= since);
   if (old.length === 0 && before.length === 0) return;
-  await oldLocks.save("locks", { applications: old.map(({ application }) => application) });
+  await shared.save("locks", { applications: old.map(({ application }) => application) });
 }
 
 /** Tells receivers every day that a change request is deployed and not merged, but for applications that are gone. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import * as z from "zod";
 import { isHeadAnswered } from "../comments/publish.js";
 import { allowsOwner, allowsRepository } from "../config/repository-names.js";
 import { parseComment } from "../core/commands/parse-command.js";
@@ -22,7 +23,7 @@ import { leavesOut, type Log } from "../core/ports/log.js";
 import type { MarkStore } from "../core/ports/stores.js";
 import type { HostId } from "../names.js";
 import type { Publisher } from "../run/around/publisher.js";
-import { SEARCH_BACK_MS, sharedSearches } from "../store/shared-records.js";
+import { SharedRecords } from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
 
 export interface SearchParts extends Pick<Stores, "audit" | "locks" | "plans" | "deployments" | "connection"> {
@@ -38,6 +39,8 @@ export interface SearchParts extends Pick<Stores, "audit" | "locks" | "plans" | 
   readonly log: Log;
 }
 
+/** No search for lost webhooks reaches further back. */
+const SEARCH_BACK_MS = 24 * 60 * 60_000;
 /** How far back the first search for lost webhooks goes. Polling begins at its start. */
 const FIRST_LOOK_MS = 60 * 60_000;
 /** Time for a head's webhook to arrive before it counts as lost. */
@@ -63,6 +66,10 @@ const MAX_FAILED = 10_000;
 /** How long a host that is at its limit is left alone. */
 const REST_MS = 5 * 60_000;
 
+const search = z.object({ v: z.literal(1), until: z.iso.datetime() });
+/** The time until which a repository was searched for lost webhooks. */
+type Search = Omit<z.infer<typeof search>, "v">;
+
 interface Place extends InRepository {
   readonly host: CodeHost;
   readonly since: Date;
@@ -76,7 +83,7 @@ interface SeenReviews {
 
 /** Makes events of what happened on the hosts: of what webhooks did not tell, or of everything on a host that is polled. */
 export class RecentEvents {
-  readonly #searches;
+  readonly #searches: SharedRecords<Search>;
   readonly #repositories = new Map<HostId, { readonly at: number; readonly names: readonly RepositoryName[] }>();
   readonly #reviews = new LRUCache<string, SeenReviews>({ maxSize: MAX_REVIEWED, sizeCalculation: () => 1 });
   readonly #restsUntil = new Map<HostId, number>();
@@ -84,7 +91,7 @@ export class RecentEvents {
   readonly #failedAt = new LRUCache<string, number>({ maxSize: MAX_FAILED, sizeCalculation: () => 1 });
 
   constructor(private readonly parts: SearchParts) {
-    this.#searches = sharedSearches(parts.connection);
+    this.#searches = new SharedRecords("looked", search, SEARCH_BACK_MS, parts.connection);
   }
 
   /**

@@ -1,16 +1,22 @@
+import * as z from "zod";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import type { Log } from "../core/ports/log.js";
 import type { Notifications } from "../core/ports/notifications.js";
 import { DEPLOYER_TITLE, STORE_TITLE } from "../names.js";
-import { type Outage, sharedOutages, type SharedRecords, claimsInterval } from "../store/shared-records.js";
+import { claimsInterval, SharedRecords } from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
 import type { StartedNotifications } from "./start-notifications.js";
 
 export const WATCH_EVERY_MS = 60_000;
 /** Checks that are further apart do not follow each other: svc was stopped meanwhile. */
 const LONGEST_GAP_MS = 5 * WATCH_EVERY_MS;
+const KEPT_MS = 30 * 24 * 60 * 60_000;
+
+const outage = z.object({ v: z.literal(1), since: z.iso.datetime(), told: z.boolean() });
+/** A system that did not answer the last check: since when, and whether receivers of notifications know. */
+type Outage = Omit<z.infer<typeof outage>, "v">;
 
 interface SystemWatchParts extends Pick<StartedNotifications, "notifications" | "withoutStore"> {
   readonly deployer: Pick<Deployer, "check">;
@@ -28,7 +34,7 @@ export class SystemWatch {
   readonly #outages: SharedRecords<Outage>;
 
   constructor(private readonly parts: SystemWatchParts) {
-    this.#outages = sharedOutages(parts.stores.connection);
+    this.#outages = new SharedRecords("outage", outage, KEPT_MS, parts.stores.connection);
   }
 
   /** Never rejects. */

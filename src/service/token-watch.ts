@@ -5,7 +5,7 @@ import type { CodeHost } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import type { Notifications } from "../core/ports/notifications.js";
 import { DEPLOYER_TITLE, HOST_TITLES } from "../names.js";
-import { sharedWarnings, type SharedRecords, type Warning } from "../store/shared-records.js";
+import { SharedRecords } from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -13,6 +13,10 @@ export const LOOK_AT_TOKENS_EVERY_MS = DAY_MS;
 
 /** Days before the end at which receivers are told, once each. */
 const THRESHOLDS = [7, 30];
+
+const warning = z.object({ v: z.literal(1), at: z.iso.datetime() });
+/** When receivers of notifications were warned. */
+type Warning = Omit<z.infer<typeof warning>, "v">;
 
 /** A token of svc that expires, and the system that gave it. */
 interface TokenExpiry {
@@ -36,7 +40,7 @@ export class TokenWatch {
   readonly #told: SharedRecords<Warning>;
 
   constructor(private readonly parts: TokenWatchParts) {
-    this.#told = sharedWarnings(parts.connection);
+    this.#told = new SharedRecords("warned", warning, 60 * DAY_MS, parts.connection);
     const expires = expiryOf(parts.deployerToken);
     if (expires !== undefined) this.#known.set(DEPLOYER_TITLE, expires);
   }

@@ -1,43 +1,7 @@
-import * as z from "zod";
-import { applicationName } from "../core/model/brand.js";
+import type * as z from "zod";
 import { parseJson } from "../core/model/json.js";
 import type { StoreConnection } from "../http/redis.js";
 import { KEYS } from "../names.js";
-
-const DAY_MS = 24 * 60 * 60 * 1000;
-/** No search for lost webhooks reaches further back. */
-export const SEARCH_BACK_MS = DAY_MS;
-
-const outage = z.object({ v: z.literal(1), since: z.iso.datetime(), told: z.boolean() });
-const warning = z.object({ v: z.literal(1), at: z.iso.datetime() });
-const search = z.object({ v: z.literal(1), until: z.iso.datetime() });
-const oldLocks = z.object({ v: z.literal(1), applications: z.array(z.string().transform(applicationName)) });
-
-/** A system that did not answer the last check: since when, and whether receivers of notifications know. */
-export type Outage = Omit<z.infer<typeof outage>, "v">;
-/** The time until which a repository was searched for lost webhooks. */
-type Search = Omit<z.infer<typeof search>, "v">;
-/** Applications whose lock is at least six days old, so that it may expire within a day. */
-type OldLocks = Omit<z.infer<typeof oldLocks>, "v">;
-
-/** When receivers of notifications were warned. */
-export type Warning = Omit<z.infer<typeof warning>, "v">;
-
-export function sharedWarnings(connection: StoreConnection | undefined): SharedRecords<Warning> {
-  return new SharedRecords("warned", warning, 60 * DAY_MS, connection);
-}
-
-export function sharedOutages(connection: StoreConnection | undefined): SharedRecords<Outage> {
-  return new SharedRecords("outage", outage, 30 * DAY_MS, connection);
-}
-
-export function sharedSearches(connection: StoreConnection | undefined): SharedRecords<Search> {
-  return new SharedRecords("looked", search, SEARCH_BACK_MS, connection);
-}
-
-export function sharedOldLocks(connection: StoreConnection | undefined): SharedRecords<OldLocks> {
-  return new SharedRecords("old", oldLocks, 30 * DAY_MS, connection);
-}
 
 /** Small records by name that all replicas share; without Redis, those of this process. Methods throw `StoreUnavailable`. */
 export class SharedRecords<T extends object> {

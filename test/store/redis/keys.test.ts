@@ -2,8 +2,10 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
 import { BELL_CHANNEL } from "../../../src/queue/lane-store.js";
+import { TokenWatch } from "../../../src/service/token-watch.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
-import { claimsInterval, sharedWarnings } from "../../../src/store/shared-records.js";
+import { claimsInterval } from "../../../src/store/shared-records.js";
+import { JumpClock } from "../../jump-clock.js";
 import { tableUnder } from "../../observe/metrics/markdown-table.js";
 import { recordingLog } from "../../recording-log.js";
 import { freePort, RedisServer } from "../../redis-server.js";
@@ -71,7 +73,15 @@ beforeAll(async () => {
   await redis.holds.save({ id: "one", applications: ["shop"], reason: "freeze", by, ...times }, new Date());
   await redis.attempts.add("10.0.0.1", 60_000);
   await claimsInterval(redis.connection, "sweep", 60_000);
-  await sharedWarnings(redis.connection).save("argocd 2026-12-01 7", { at: new Date(0).toISOString() });
+  const exp = Math.round((Date.now() + 5 * DAY_MS) / 1000);
+  await new TokenWatch({
+    hosts: [],
+    deployerToken: `.${Buffer.from(JSON.stringify({ exp })).toString("base64url")}.`,
+    notifications: { publish: () => Promise.resolve() },
+    connection: redis.connection,
+    clock: new JumpClock(Date.now()),
+    log: recordingLog(),
+  }).look();
   const session = { cookie: { originalMaxAge: null }, expiresAt: Date.now() + DAY_MS, lifetimeMs: DAY_MS };
   await new Promise<void>((resolve, reject) => {
     redis.sessions.set("one", session, (error) => (error instanceof Error ? reject(error) : resolve()));
