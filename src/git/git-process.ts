@@ -69,11 +69,6 @@ export function isRefMissing(error: unknown, ref: string): boolean {
   return error instanceof GitFailure && error.stderr.split("\n").includes(`fatal: couldn't find remote ref ${ref}`);
 }
 
-/** Whether the mirror on disk may be the cause, because it is full or damaged, rather than the host. */
-export function isUnexplained(error: unknown): error is GitFailure {
-  return error instanceof GitFailure && (error.kind === "too-big" || remoteProblem(error) === undefined);
-}
-
 /** The last line that git printed, without credentials, for users. */
 export function lastWords(failure: GitFailure, { authorization = "" }: CloneSource): string {
   const secrets = [authorization, authorization.replace(/^\S+ /, "")];

@@ -17,7 +17,7 @@ import type {
   TreeEntry,
 } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
-import { GitFailure, isUnexplained, lastWords, remoteProblem, sourceProblem, type StartGit } from "./git-process.js";
+import { GitFailure, lastWords, remoteProblem, sourceProblem, type StartGit } from "./git-process.js";
 import type { History } from "./history.js";
 import { MirrorRepository, type WantedRef } from "./mirror-repository.js";
 import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
@@ -110,6 +110,11 @@ const CACHE_BYTES = 64 * 1024 * 1024;
 /** Reads repositories through bare partial clones on disk, one per repository. */
 export function createGitMirror(options: GitMirrorOptions): Repositories & { close(): Promise<void> } {
   return new GitMirror(options);
+}
+
+/** Whether the mirror on disk may be the cause, because it is full or damaged, rather than the host. */
+function isUnexplained(error: unknown): error is GitFailure {
+  return error instanceof GitFailure && (error.kind === "too-big" || remoteProblem(error) === undefined);
 }
 
 class GitMirror implements Repositories {

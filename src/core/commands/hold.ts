@@ -1,15 +1,19 @@
 import { parseDuration } from "../../config/schema-parts.js";
 import type { HostId } from "../../names.js";
+import { ownSources } from "../detect/inputs/moving-sources.js";
 import { factsOfAsker } from "../facts/read-facts.js";
+import type { Application } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
+import type { ChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { Hold } from "../model/hold.js";
 import { listed } from "../model/host-words.js";
 import type { CommandResult } from "../model/result.js";
+import type { Settings } from "../model/settings.js";
 import { blankFacts } from "../policy/facts.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext } from "../ports/context.js";
-import { definedElsewhere, drivenFrom } from "../survey/driving-right.js";
+import { definedElsewhere, definedHere } from "../survey/driving-right.js";
 import { labelsFor, namesOf, selectedBy } from "./selection.js";
 
 const LONGEST_REASON = 300;
@@ -100,6 +104,16 @@ async function heldBy(
     : await factsOfAsker("sync", deployed, context);
   const { refusal } = judge("hold", facts);
   return refusal === undefined ? held.map(({ name }) => name) : { kind: "refused", refusal };
+}
+
+/** The applications that run and that a repository may drive, decided on what runs alone. */
+function drivenFrom(
+  everyApplication: readonly Application[],
+  change: ChangeRequest,
+  settings: Settings,
+): readonly Application[] {
+  const defined = new Set(definedHere(everyApplication, change, settings).map(({ name }) => name));
+  return everyApplication.filter(({ name, spec }) => defined.has(name) || ownSources(spec, change).length > 0);
 }
 
 /** Ends holds of the person who asks; an administrator also ends those of others, by name. A hold ends as a whole. */

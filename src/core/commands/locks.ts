@@ -111,17 +111,6 @@ export async function presentLock(
   return { ...planned, lock: await now() };
 }
 
-/** Releases the locks of applications that the change request no longer affects. */
-export async function releaseOthers(
-  affected: ReadonlySet<string>,
-  { locks, change }: Pick<CommandContext, "locks" | "change">,
-): Promise<readonly ApplicationName[]> {
-  const held = await locks.list(change);
-  const others = held.filter(({ application }) => !affected.has(application)).map(({ application }) => application);
-  await allInTurns(others, (name) => locks.release(name, change));
-  return others;
-}
-
 async function waitsFor(
   change: ChangeRequestRef,
   waiting: WaitStore,

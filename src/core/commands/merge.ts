@@ -31,7 +31,7 @@ interface SyncedSoFar {
   readonly deployed: readonly ApplicationSync[];
 }
 
-export type MergeSource = FactSource & AccessContext & Pick<CommandContext, "snapshot" | "log">;
+type MergeSource = FactSource & AccessContext & Pick<CommandContext, "snapshot" | "log">;
 
 /** Whether to merge after this sync, or what blocks it; neither while auto-merge is off. */
 export async function decideMerge(
@@ -277,4 +277,18 @@ function placeDiffers(members: readonly Member[], { running }: Around): string |
     if (sentence !== undefined) return sentence;
   }
   return undefined;
+}
+
+/**
+ * The noted result of a sync that was about to be merged. Decides again whether to merge: since then the change request
+ * may have got another commit, lost its approval, or been closed.
+ */
+export async function resumeSynced(result: SyncedResult, context: MergeSource): Promise<SyncedResult> {
+  const { state } = context.change;
+  if (state === "merged") return result;
+  if (state === "closed") return { ...result, merge: undefined };
+  const involved = result.applications.map(({ application }) => application);
+  const plan = await context.plans.find(context.change);
+  const deployed = result.applications;
+  return { ...result, ...(await decideMerge({ dryRun: result.dryRun, involved, deployed, plan }, context)) };
 }

@@ -35,7 +35,7 @@ import { withFailing } from "../survey/sets/set-failure.js";
 import { surveyAfresh, withEffect, withTakenBack } from "../survey/survey-afresh.js";
 import type { Survey, SurveyOptions } from "../survey/survey.js";
 import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
-import { leaveQueues, type LockPorts, presentLock, releaseOthers, settleLocks } from "./locks.js";
+import { leaveQueues, type LockPorts, presentLock, settleLocks } from "./locks.js";
 import { APPLIES_ITSELF, otherWordNotes, Questions, warnedAgain, withRecords } from "./plan-warnings.js";
 import { correctedTo, labelsFor, type LabelsOf, namesOf, plannedIn } from "./selection.js";
 
@@ -251,6 +251,17 @@ async function conclude(
     notes: [...settings.notes, ...detection.notes, ...otherWords],
   };
   return markFailed(plan, earlier, context);
+}
+
+/** Releases the locks of applications that the change request no longer affects. */
+async function releaseOthers(
+  affected: ReadonlySet<string>,
+  { locks, change }: Pick<CommandContext, "locks" | "change">,
+): Promise<readonly ApplicationName[]> {
+  const held = await locks.list(change);
+  const others = held.filter(({ application }) => !affected.has(application)).map(({ application }) => application);
+  await allInTurns(others, (name) => locks.release(name, change));
+  return others;
 }
 
 /** The previews of an earlier plan that this one did not make again. */

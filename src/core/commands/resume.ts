@@ -17,10 +17,10 @@ import type { DeployingCommand } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
 import type { RunNotes, StartedApplication, SyncProgress } from "../model/progress.js";
-import type { ApplicationSync, CommandResult, SyncedResult, SyncOutcome } from "../model/result.js";
+import type { ApplicationSync, CommandResult, SyncOutcome } from "../model/result.js";
 import type { CommandContext } from "../ports/context.js";
 import { releaseSkipped } from "./locks.js";
-import { decideMerge, type MergeSource } from "./merge.js";
+import { decideMerge } from "./merge.js";
 import { noteNextStage } from "./next-stage.js";
 import { rollback } from "./rollback.js";
 import { sync } from "./sync.js";
@@ -65,20 +65,6 @@ export async function resumeDeployment(
     replaced: restarted?.kind === "synced" ? restarted.replaced : [],
     ...(await decideMerge({ dryRun, involved, deployed: all, plan }, context)),
   };
-}
-
-/**
- * The noted result of a sync that was about to be merged. Decides again whether to merge: since then the change request
- * may have got another commit, lost its approval, or been closed.
- */
-export async function resumeSynced(result: SyncedResult, context: MergeSource): Promise<SyncedResult> {
-  const { state } = context.change;
-  if (state === "merged") return result;
-  if (state === "closed") return { ...result, merge: undefined };
-  const involved = result.applications.map(({ application }) => application);
-  const plan = await context.plans.find(context.change);
-  const deployed = result.applications;
-  return { ...result, ...(await decideMerge({ dryRun: result.dryRun, involved, deployed, plan }, context)) };
 }
 
 /** Runs the command for the applications that never started, and keeps the notes of the others. */

@@ -18,15 +18,17 @@ import {
   type RenderDigest,
   type Unpinned,
 } from "../model/plan/plan.js";
-import type { ApplicationSync, CommandResult } from "../model/result.js";
+import type { ApplicationSync, CommandResult, CommandResultOf } from "../model/result.js";
 import type { LiveSubject } from "../model/subject.js";
 import { awaits, ownLocksIn, writtenBy } from "../policy/application-state.js";
 import { definedInOf, deployedOf, healthRuleFor } from "../policy/effect-rules.js";
 import type { Facts } from "../policy/facts.js";
-import { refusedBy, refusedInDoubt } from "../policy/next-step.js";
+import type { Gate, Judged } from "../policy/gates.js";
+import { judge } from "../policy/judge.js";
+import { nextStep, refusedInDoubt } from "../policy/next-step.js";
 import { inFirstStage } from "../policy/stages.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
-import { differingObjects, digestOfRender, type DigestSource } from "../render/digest-render.js";
+import { digestOfRender, type DigestSource } from "../render/digest-render.js";
 import { type RenderSource, renderHead, renderInputs } from "../render/render.js";
 import { behindOf } from "../survey/behind-base.js";
 import { boundAfresh } from "../survey/effects.js";
@@ -94,6 +96,16 @@ export async function sync(
     replaced: command.dryRun ? [] : replacedBy(deployed, subjects),
     ...(await decideMerge({ dryRun: command.dryRun, involved: names, deployed, plan }, context)),
   };
+}
+
+/** The answer to a command that may not run, with the next step; undefined if it may. @param asks as in `judge`. */
+function refusedBy(
+  command: Judged,
+  facts: Facts,
+  asks?: (gate: Gate) => boolean,
+): CommandResultOf<"refused"> | undefined {
+  const { refusal } = judge(command, facts, asks);
+  return refusal && { kind: "refused", refusal, next: nextStep(facts) };
 }
 
 /** Names the children that a sync has given a new definition and not deployed. */
@@ -354,6 +366,16 @@ async function differenceOf(
     return `${reads}, and ${which} differs each time that it is rendered, so svc cannot tell whether it is what was planned. Take what differs (random values, times) out of the manifests, or pin what it reads by a commit or a digest`;
   }
   return `${reads}, and that changed since the plan: ${objects(differingObjects(planned.rendered, now))} would be another one than planned`;
+}
+
+/** The objects of which one digest has another, or that only one has. */
+function differingObjects(left: RenderDigest, right: RenderDigest): readonly string[] {
+  const [before, after] = [left, right].map(({ objects }) => new Set(objects.map((one) => JSON.stringify(one))));
+  const only = [
+    ...right.objects.filter((one) => before?.has(JSON.stringify(one)) === false),
+    ...left.objects.filter((one) => after?.has(JSON.stringify(one)) === false),
+  ];
+  return [...new Set(only.map(({ title }) => title))];
 }
 
 function objects(titles: readonly string[]): string {

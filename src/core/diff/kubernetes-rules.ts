@@ -318,17 +318,6 @@ export function defaultOf(identity: ManifestIdentity, path: ValuePath, parent: J
   return map && ownMember(map, member);
 }
 
-/**
- * The paths at which a Service keeps what Kubernetes allocated for it, whether somebody writes null there or nothing any more
- * (`patchAllocatedValues` in `pkg/registry/core/service/storage`).
- */
-export function allocatedIn({ group, kind }: ManifestIdentity, { spec }: JsonObject): ReadonlySet<string> {
-  const { type, allocateLoadBalancerNodePorts: given } = isJsonObject(spec) ? spec : {};
-  if (group !== "" || kind !== "Service" || type === "ExternalName") return new Set();
-  const onNodes = type === "NodePort" || (type === "LoadBalancer" && given !== false);
-  return new Set(["spec.clusterIP", "spec.clusterIPs", ...(onNodes ? ["spec.ports.[].nodePort"] : [])]);
-}
-
 /** `latest`, written or meant, is pulled each time. */
 function pullPolicyOf({ image }: JsonObject): Json | undefined {
   if (typeof image !== "string") return undefined;

@@ -8,7 +8,15 @@ import { computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
 import { isSecret } from "../secrets/hide-values.js";
 import { isCustom } from "./kubernetes-rules.js";
-import { byIdentity, hasNamespace, identify, inNamespace, isHook, isIdleHook, isNeverApplied } from "./manifest-key.js";
+import {
+  byIdentity,
+  hasNamespace,
+  identify,
+  inNamespace,
+  isHook,
+  isNeverApplied,
+  syncHookTypes,
+} from "./manifest-key.js";
 import { meanTheSame, type Sides, summarise } from "./summarise.js";
 
 type Shown = (name: string) => string;
@@ -98,6 +106,11 @@ export function pairManifests(request: DiffRequest): ReadonlyMap<string, Sides> 
       return [[key, { identity, base, head, hook }] as const];
     }),
   );
+}
+
+/** Whether it is a hook that no sync runs, as Helm's `test`: Argo CD does not apply it (gitops-engine `ignore.Ignore`). */
+function isIdleHook(manifest: Manifest): boolean {
+  return isHook(manifest) && syncHookTypes(manifest).length === 0;
 }
 
 /** The pairs that differ, and those that may: Argo CD hides the values of Secrets. */

@@ -164,11 +164,6 @@ export function isNeverApplied(manifest: Manifest): boolean {
   return ownTypes(manifest).join() === SKIP;
 }
 
-/** Whether it is a hook that no sync runs, as Helm's `test`: Argo CD does not apply it (gitops-engine `ignore.Ignore`). */
-export function isIdleHook(manifest: Manifest): boolean {
-  return isHook(manifest) && syncHookTypes(manifest).length === 0;
-}
-
 /** When a sync runs this hook: `PreSync`, `Sync`, `PostSync`, `SyncFail`. Empty if no sync runs it. */
 export function syncHookTypes(manifest: Manifest): readonly string[] {
   const own = ownTypes(manifest);

@@ -6,13 +6,13 @@ import type { Member } from "../model/effect.js";
 import { HostFailure, only } from "../model/errors.js";
 import {
   type ApplicationPlan,
-  deployedWith,
+  type Checked,
+  checksOf,
   isPlanOf,
   isWithheld,
   type Plan,
   type Unpinned,
   type ApplicationSetPreview,
-  checksOf,
   type Preview,
   type PreviewContent,
 } from "../model/plan/plan.js";
@@ -50,6 +50,33 @@ export async function readMissed(
     ...(await mapInTurns(unlifted, ([one, because]) => missedOf(one, `${FAILED}${because}`, false))),
   ];
   return [...new Map(missed.map((one) => [one.application, one])).values()];
+}
+
+/** What Argo CD deploys by itself as soon as this application is synced. */
+function deployedWith({ effect }: ApplicationPlan): readonly ApplicationName[] {
+  const reached = effect.members.filter(
+    ({ reachedBy, definition, deploysItself }) =>
+      reachedBy.kind !== "direct" && definition.kind !== "removed" && deploysItself !== false,
+  );
+  return [...new Set(reached.map(({ application }) => application))];
+}
+
+/** Finds what is deployed with each application of a plan, with the results that the plan has. */
+export function checkedIn({ applications, previews }: Plan): (application: ApplicationName) => readonly Checked[] {
+  const planned = new Map(applications.map((one) => [one.application, one]));
+  const previewed = groupedBy(previews, ({ application }) => application);
+  const checksOfOne = (name: ApplicationName): readonly CheckResult[] => {
+    const one = planned.get(name);
+    const previews = previewed.get(name) ?? [];
+    return [...(one === undefined ? [] : checksOf(one)), ...previews.flatMap(({ content }) => content.checks ?? [])];
+  };
+  return (application) => {
+    const one = planned.get(application);
+    return (one === undefined ? [] : deployedWith(one)).map((name) => ({
+      application: name,
+      checks: checksOfOne(name),
+    }));
+  };
 }
 
 const WITHHELD = "it is not rendered before the head is approved";

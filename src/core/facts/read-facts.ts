@@ -7,7 +7,7 @@ import type { Member } from "../model/effect.js";
 import {
   DeployerFailure,
   HostFailure,
-  mayPass,
+  isFinal,
   RepositoryFailure,
   safeMessage,
   StoredValueUnreadable,
@@ -18,7 +18,6 @@ import type { Lock } from "../model/lock.js";
 import {
   type ApplicationPlan,
   asCheckOf,
-  checkedIn,
   checksOf,
   isPlanOf,
   isWithheld,
@@ -63,7 +62,7 @@ import {
   createApprovals,
   missingForRules as missingApproval,
 } from "./approval.js";
-import { readMissed } from "./missed.js";
+import { checkedIn, readMissed } from "./missed.js";
 import { checksOfMerge } from "./sync-checks.js";
 
 export type FactSource = ApprovalContext &
@@ -176,6 +175,12 @@ export async function tell<T>(untold: UntoldSoFar, fact: FactName, read: () => P
     if (mayPass(error)) untold.mayPass = true;
     return otherwise;
   }
+}
+
+/** Whether a question that failed may be answered when it is asked again. */
+function mayPass(error: unknown): boolean {
+  if (error instanceof HostFailure) return !isFinal(error);
+  return error instanceof RepositoryFailure || (error instanceof DeployerFailure && error.reason === "unreachable");
 }
 
 function planFacts(plan: Plan, change: ChangeRequest): Facts["plan"] {

@@ -3,15 +3,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { Approver, User } from "../model/change-request.js";
 import { type Check, type CheckResult, definitionOf, type FailedCheck, isFailed } from "../model/check.js";
 import { HostFailure, only } from "../model/errors.js";
-import {
-  asCheckOf,
-  type Checked,
-  checkedIn,
-  checksOf,
-  isPlanOf,
-  type Plan,
-  changesNothing,
-} from "../model/plan/plan.js";
+import { asCheckOf, type Checked, checksOf, isPlanOf, type Plan, changesNothing } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { Facts, MergeChecks, UnliftedCheck } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";
@@ -19,7 +11,7 @@ import { brokenChecks, checkManifests, type CheckSource } from "../render/check-
 import { createRenderLine, renderInputs, type RenderSource } from "../render/render.js";
 import { allowsAny } from "./access.js";
 import type { Approvals } from "./approval.js";
-import { isLater, timedAs, whyEarly } from "./missed.js";
+import { checkedIn, isLater, timedAs, whyEarly } from "./missed.js";
 
 /** The required checks of what a sync deploys. */
 export interface SyncChecks {

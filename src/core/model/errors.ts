@@ -107,12 +107,6 @@ export function isFinal(error: unknown): boolean {
   return error instanceof HostFailure && !error.maybeDone && FINAL.has(error.reason);
 }
 
-/** Whether a question that failed may be answered when it is asked again. */
-export function mayPass(error: unknown): boolean {
-  if (error instanceof HostFailure) return !isFinal(error);
-  return error instanceof RepositoryFailure || (error instanceof DeployerFailure && error.reason === "unreachable");
-}
-
 /** The repository of a change request has a name by now that svc does not serve. */
 export class NotServed extends HostFailure {
   constructor(repository: RepositoryName) {

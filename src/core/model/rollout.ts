@@ -65,25 +65,6 @@ export interface RolloutLine extends Pick<Standing, "sync" | "health" | "phase">
 /** Argo CD tries a sync again by itself, and what starts is often Degraded at first. */
 export const FAILS_AFTER_MS = 2 * 60_000;
 
-/** Tells lines apart; empty for an application that is not there. */
-export function lineText(line: RolloutLine | undefined): string {
-  if (line === undefined) return "";
-  return [line.sync, line.health, line.phase, line.revision, line.deleting ? "deleting" : ""].join(" ");
-}
-
-/** Whether to look at an application although the list shows nothing new: neither several commits nor its definition are in it. */
-export function isHidden(
-  { definition }: Pick<FollowedApplication, "definition">,
-  line: RolloutLine | undefined,
-): boolean {
-  return line?.sync === "Synced" && (line.revision === "" || definition !== undefined);
-}
-
-/** Whether nothing more is expected of it. */
-export function isSettled({ state: { kind } }: Pick<FollowedApplication, "state">): boolean {
-  return kind === "reached" || kind === "failed" || kind === "manual";
-}
-
 /** Whether it has been failing for so long that people have to know. */
 export function hasFailed({ state: { kind, since } }: Pick<FollowedApplication, "state">, now: Date): boolean {
   return kind === "failing" && now.getTime() - Date.parse(since) >= FAILS_AFTER_MS;

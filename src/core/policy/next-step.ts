@@ -14,7 +14,7 @@ import {
   replanning,
 } from "./application-state.js";
 import { allowedFor, type ApplicationFacts, DOUBTS, type Facts } from "./facts.js";
-import type { Bar, Gate, Judged } from "./gates.js";
+import type { Bar, Judged } from "./gates.js";
 import { barredBy, barsOf, inOrder, judge } from "./judge.js";
 import { RULES } from "./rules.js";
 import { comesAfterDeployed, follows, stepOfStage } from "./stages.js";
@@ -38,16 +38,6 @@ export function nextStep(given: Facts): NextStep {
   if (facts.plan?.current !== true && facts.untold.plan === undefined) return planning(facts);
   const awaiting = awaitingIn(facts);
   return awaiting.length === 0 ? finishing(facts) : deploying(awaiting, facts, judgedSync(facts));
-}
-
-/** The answer to a command that may not run, with the next step; undefined if it may. @param asks as in `judge`. */
-export function refusedBy(
-  command: Judged,
-  facts: Facts,
-  asks?: (gate: Gate) => boolean,
-): CommandResultOf<"refused"> | undefined {
-  const { refusal } = judge(command, facts, asks);
-  return refusal && { kind: "refused", refusal, next: nextStep(facts) };
 }
 
 /** The answer to a command if a fact that it needs could not be read; asked before anything is selected by what the stores hold. */

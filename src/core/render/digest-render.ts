@@ -62,13 +62,3 @@ export const renderDigestTask: Task<DigestInput, RenderDigest> = {
 function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
-
-/** The objects of which one digest has another, or that only one has. */
-export function differingObjects(left: RenderDigest, right: RenderDigest): readonly string[] {
-  const [before, after] = [left, right].map(({ objects }) => new Set(objects.map((one) => JSON.stringify(one))));
-  const only = [
-    ...right.objects.filter((one) => before?.has(JSON.stringify(one)) === false),
-    ...left.objects.filter((one) => after?.has(JSON.stringify(one)) === false),
-  ];
-  return [...new Set(only.map(({ title }) => title))];
-}

@@ -132,16 +132,6 @@ export function definedHere(
   });
 }
 
-/** The applications that run and that a repository may drive, decided on what runs alone. */
-export function drivenFrom(
-  everyApplication: readonly Application[],
-  change: ChangeRequest,
-  settings: Settings,
-): readonly Application[] {
-  const defined = new Set(definedHere(everyApplication, change, settings).map(({ name }) => name));
-  return everyApplication.filter(({ name, spec }) => defined.has(name) || ownSources(spec, change).length > 0);
-}
-
 function parentOf({ live, everyApplication }: Claim): Application | undefined {
   return everyApplication.find(({ name }) => name === live.parent);
 }

@@ -23,15 +23,7 @@ import {
 import { removeTemporary } from "./applications.js";
 import { ArgoCdFailure, GRPC, isAbsent, parseObjectText } from "./argocd-failure.js";
 import type { Client, Query } from "./client.js";
-import {
-  arrayAnswer,
-  type Read,
-  readArray,
-  reading,
-  readLarge,
-  sizeOfAnswer,
-  type UnreadAnswer,
-} from "./unread-answer.js";
+import { arrayAnswer, type Read, readArray, reading, readLarge, type UnreadAnswer } from "./unread-answer.js";
 
 /** Another replica of Argo CD's API server may not know a new Application yet; 10 seconds in total. */
 const APPEARANCE_WAITS_MS = [250, 750, 1500, 2500, 5000] as const;
@@ -136,6 +128,13 @@ export function createRender({
       throw renderFailure(error);
     }
   };
+}
+
+/** Characters of an answer, or the bytes that one in gzip claims to hold. https://www.rfc-editor.org/rfc/rfc1952 */
+function sizeOfAnswer(answer: UnreadAnswer): number {
+  if (typeof answer === "string") return answer.length;
+  const { buffer, byteOffset, byteLength } = answer.gzip;
+  return new DataView(buffer, byteOffset, byteLength).getUint32(byteLength - 4, true);
 }
 
 /** Skips validation, which would render a second time, at a revision that may not have the new paths yet. */

@@ -11,13 +11,6 @@ export const MAXIMUM_BODY = 64 * MEBIBYTE;
 /** An answer that is not read yet. A large one stays in gzip until the thread that reads it unpacks it. */
 export type UnreadAnswer = string | { readonly gzip: Uint8Array };
 
-/** Characters of an answer, or the bytes that one in gzip claims to hold. https://www.rfc-editor.org/rfc/rfc1952 */
-export function sizeOfAnswer(answer: UnreadAnswer): number {
-  if (typeof answer === "string") return answer.length;
-  const { buffer, byteOffset, byteLength } = answer.gzip;
-  return new DataView(buffer, byteOffset, byteLength).getUint32(byteLength - 4, true);
-}
-
 const BEGINNING = 1024;
 
 /** What an answer begins with. */

@@ -10,7 +10,8 @@ import type { ApplicationName } from "../../core/model/brand.js";
 import { type ChangeRequest, changeRequestKey, identityKey } from "../../core/model/change-request.js";
 import { HostFailure, isFinal } from "../../core/model/errors.js";
 import type { NextStep } from "../../core/model/next-step.js";
-import { isAsking, isPlanOf, type Plan, sizeOfPlan } from "../../core/model/plan/plan.js";
+import { driftOf, type ResourceChange } from "../../core/model/plan/manifest-diff.js";
+import { isAsking, isPlanOf, type Plan, previewedDiff, shownDiff } from "../../core/model/plan/plan.js";
 import { nextStep } from "../../core/policy/next-step.js";
 import { tooMuch } from "../../core/ports/compute.js";
 import type { Run } from "../line/run.js";
@@ -225,4 +226,14 @@ export async function planTexts(
   const computed = await run.compute.run(renderPlanTask, await packedPlan(plan, options), limits);
   if (computed.kind === "exceeded") throw new Error(`writing the comments of a plan ${tooMuch(computed.limit)}`);
   return computed.output;
+}
+
+/** About how many characters a plan has as JSON. */
+function sizeOfPlan({ applications, previews }: Plan): number {
+  const diffs = [...applications.map(shownDiff), ...previews.map(({ content }) => previewedDiff(content))];
+  const resources = diffs.flatMap((diff) => (diff === undefined ? [] : [...diff.resources, ...driftOf(diff)]));
+  const perItem = 200;
+  const size = ({ diff, sides }: ResourceChange) =>
+    diff.length + (sides === undefined ? 0 : sides.before.length + sides.after.length) + perItem;
+  return resources.reduce((sum, one) => sum + size(one), (applications.length + previews.length) * perItem);
 }

@@ -28,10 +28,8 @@ import {
   expectedIn,
   type FollowedApplication,
   hasFailed,
-  isHidden,
-  isSettled,
-  lineText,
   type Rollout,
+  type RolloutLine,
 } from "../../core/model/rollout.js";
 import { definedInOf, healthRuleFor, needsApproval, takingEffect } from "../../core/policy/effect-rules.js";
 import type { Clock } from "../../core/ports/clock.js";
@@ -159,6 +157,22 @@ export async function lookAtRollouts({ rollouts, deployer, queue, clock }: LookP
     const delivery = `rollout-${identityKey(change)}-${now.getTime()}`;
     await queue.push({ kind: "rollout", delivery, change: changeRequestRef(change), moved });
   }
+}
+
+/** Tells lines apart; empty for an application that is not there. */
+function lineText(line: RolloutLine | undefined): string {
+  if (line === undefined) return "";
+  return [line.sync, line.health, line.phase, line.revision, line.deleting ? "deleting" : ""].join(" ");
+}
+
+/** Whether to look at an application although the list shows nothing new: neither several commits nor its definition are in it. */
+function isHidden({ definition }: Pick<FollowedApplication, "definition">, line: RolloutLine | undefined): boolean {
+  return line?.sync === "Synced" && (line.revision === "" || definition !== undefined);
+}
+
+/** Whether nothing more is expected of it. */
+function isSettled({ state: { kind } }: Pick<FollowedApplication, "state">): boolean {
+  return kind === "reached" || kind === "failed" || kind === "manual";
 }
 
 /** Looks at what has moved, and tells what is new. Whatever fails is done again at the next look: what was told is stored last. */

@@ -1,7 +1,6 @@
 import { isList, ownMember } from "../../model/effect.js";
 import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } from "../../model/json.js";
 import {
-  allocatedIn,
   compareQuantities,
   defaultOf,
   isCustom,
@@ -48,6 +47,17 @@ interface Place {
  */
 export function threeWayMerge(identity: ManifestIdentity, versions: Versions<JsonObject>): JsonObject {
   return mergeObjects({ identity, path: [], allocated: allocatedIn(identity, versions.head) }, versions);
+}
+
+/**
+ * The paths at which a Service keeps what Kubernetes allocated for it, whether somebody writes null there or nothing any more
+ * (`patchAllocatedValues` in `pkg/registry/core/service/storage`).
+ */
+function allocatedIn({ group, kind }: ManifestIdentity, { spec }: JsonObject): ReadonlySet<string> {
+  const { type, allocateLoadBalancerNodePorts: given } = isJsonObject(spec) ? spec : {};
+  if (group !== "" || kind !== "Service" || type === "ExternalName") return new Set();
+  const onNodes = type === "NodePort" || (type === "LoadBalancer" && given !== false);
+  return new Set(["spec.clusterIP", "spec.clusterIPs", ...(onNodes ? ["spec.ports.[].nodePort"] : [])]);
 }
 
 function mergeObjects(place: Place, { previous, head, live, answer }: Versions<JsonObject>): JsonObject {

@@ -2,7 +2,6 @@ import type { GivenDefinition } from "../application.js";
 import type { ApplicationName, Revision } from "../brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../change-request.js";
 import type { CheckResult } from "../check.js";
-import { groupedBy } from "../collections.js";
 import type { Effect, Member } from "../effect.js";
 import type { Message } from "../host-words.js";
 import type { Lock, Turn } from "../lock.js";
@@ -10,7 +9,7 @@ import type { DefinedIn } from "../settings.js";
 import type { NextStage, PlannedStage } from "../stage.js";
 import type { PlannedSource } from "../subject.js";
 import { type ClusterCheck, endAsking } from "./cluster-check.js";
-import { driftOf, type ManifestDiff, type ResourceChange } from "./manifest-diff.js";
+import type { ManifestDiff } from "./manifest-diff.js";
 
 /** Whether the application is locked by this change request. */
 export type PlanLock =
@@ -246,16 +245,6 @@ export function withoutAnswer(plan: ApplicationPlan, reason: string): Applicatio
   return { ...plan, cluster: endAsking(plan.cluster, reason) };
 }
 
-/** About how many characters a plan has as JSON. */
-export function sizeOfPlan({ applications, previews }: Plan): number {
-  const diffs = [...applications.map(shownDiff), ...previews.map(({ content }) => previewedDiff(content))];
-  const resources = diffs.flatMap((diff) => (diff === undefined ? [] : [...diff.resources, ...driftOf(diff)]));
-  const perItem = 200;
-  const size = ({ diff, sides }: ResourceChange) =>
-    diff.length + (sides === undefined ? 0 : sides.before.length + sides.after.length) + perItem;
-  return resources.reduce((sum, one) => sum + size(one), (applications.length + previews.length) * perItem);
-}
-
 /** What a plan shows of an application's objects; undefined if nothing. */
 export function shownDiff(plan: ApplicationPlan): ManifestDiff | undefined {
   switch (plan.kind) {
@@ -302,33 +291,6 @@ export function checksOf(plan: ApplicationPlan): readonly CheckResult[] {
 export interface Checked {
   readonly application: ApplicationName;
   readonly checks: readonly CheckResult[];
-}
-
-/** What Argo CD deploys by itself as soon as this application is synced. */
-export function deployedWith({ effect }: ApplicationPlan): readonly ApplicationName[] {
-  const reached = effect.members.filter(
-    ({ reachedBy, definition, deploysItself }) =>
-      reachedBy.kind !== "direct" && definition.kind !== "removed" && deploysItself !== false,
-  );
-  return [...new Set(reached.map(({ application }) => application))];
-}
-
-/** Finds what is deployed with each application of a plan, with the results that the plan has. */
-export function checkedIn({ applications, previews }: Plan): (application: ApplicationName) => readonly Checked[] {
-  const planned = new Map(applications.map((one) => [one.application, one]));
-  const previewed = groupedBy(previews, ({ application }) => application);
-  const checksOfOne = (name: ApplicationName): readonly CheckResult[] => {
-    const one = planned.get(name);
-    const previews = previewed.get(name) ?? [];
-    return [...(one === undefined ? [] : checksOf(one)), ...previews.flatMap(({ content }) => content.checks ?? [])];
-  };
-  return (application) => {
-    const one = planned.get(application);
-    return (one === undefined ? [] : deployedWith(one)).map((name) => ({
-      application: name,
-      checks: checksOfOne(name),
-    }));
-  };
 }
 
 /** A check's result under the name `<check> of <application>`. */
