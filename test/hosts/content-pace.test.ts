@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { HostFailure } from "../../src/core/model/errors.js";
 import { URGENCIES, type Urgency } from "../../src/core/ports/code-host.js";
 import { type ContentWindow, type ContentWrite, createContentPace } from "../../src/hosts/content-pace.js";
-import { MERGE_WRITE } from "../../src/hosts/github/host.js";
+import { MERGE_WRITE } from "../../src/hosts/github/merge.js";
 import { GITHUB } from "../../src/hosts/github/words.js";
 import { refusalOf } from "../../src/hosts/host-answer.js";
 import { createLimitWaits } from "../../src/hosts/limit-waits.js";

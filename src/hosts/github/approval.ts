@@ -12,6 +12,7 @@ import type {
   User,
 } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
+import type { CodeHost } from "../../core/ports/code-host.js";
 import { isOlder } from "../../core/ports/deployer.js";
 import { idField, ifFound, loginField, oneLine, timeField } from "../host-answer.js";
 import { readRevertBody } from "../revert-marker.js";
@@ -64,7 +65,18 @@ const commitsSchema = z.object({
 
 const activitiesSchema = z.array(z.object({ before: z.string(), after: z.string(), actor: userField.nullish() }));
 
-export async function getAuthorship(client: GitHubClient, change: ChangeRequest, self: string): Promise<Authorship> {
+/** Reads who approved a pull request, and whose work it is. */
+export function createApprovals(
+  client: GitHubClient,
+  self: () => Promise<User>,
+): Pick<CodeHost, "reviews" | "authorship"> {
+  return {
+    reviews: (change) => getReviews(client, change),
+    authorship: async (change) => getAuthorship(client, change, (await self()).id),
+  };
+}
+
+async function getAuthorship(client: GitHubClient, change: ChangeRequest, self: string): Promise<Authorship> {
   const [{ accounts, reverts }, pushes] = await Promise.all([getAccounts(client, change), getPushes(client, change)]);
   const isOurs = change.author?.id === self;
   // GitHub does not tell at which head it was opened; the branch of a revert is made by our own push.
@@ -195,7 +207,7 @@ type BaseChange = z.output<typeof baseChangeSchema>;
 const FIRST_WITH_QUEUES = "3.12";
 const WITHOUT_QUEUES = APPROVAL_QUERY.replace(/\bisInMergeQueue\b/, "");
 
-export async function getReviews(client: GitHubClient, change: ChangeRequest): Promise<Reviews> {
+async function getReviews(client: GitHubClient, change: ChangeRequest): Promise<Reviews> {
   const asked = `read the reviews of ${change.repository}#${change.number}`;
   // The first answer tells the version.
   await client.installationOf(change.repository);

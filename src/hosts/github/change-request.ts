@@ -3,6 +3,7 @@ import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/model/change-request.js";
 import { BaseBranchGone } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
+import type { CodeHost } from "../../core/ports/code-host.js";
 import {
   type HostServer,
   idField,
@@ -58,12 +59,25 @@ const comparisonSchema = z.object({
   merge_base_commit: z.object({ sha: revisionField }),
 });
 
+/** Reads how a pull request stands. */
+export function createChangeRequests(
+  client: GitHubClient,
+  server: HostServer,
+  clock: Clock,
+): Pick<CodeHost, "getChangeRequest" | "state" | "mergeability"> {
+  return {
+    getChangeRequest: (change, signal) => getChangeRequest(client, change, server, signal),
+    state: async (change) => stateOf(await findPull(client, change)),
+    mergeability: (change, signal) => getMergeability(client, change, clock, signal),
+  };
+}
+
 /**
  * Reads the pull request, then the tip of its base branch and, at the same time, where the two branched. The comparison names the
  * branch because the tip is not known yet. It is made again with the tip if GitHub compared another commit, which happens when the
  * branch has just moved or a tag has its name.
  */
-export async function getChangeRequest(
+async function getChangeRequest(
   client: GitHubClient,
   given: ChangeRequestRef,
   server: HostServer,
@@ -133,10 +147,6 @@ function stateOf({ merged, state }: Pull): ChangeRequest["state"] {
   return merged ? "merged" : state;
 }
 
-export async function getState(client: GitHubClient, change: ChangeRequestRef): Promise<ChangeRequest["state"]> {
-  return stateOf(await findPull(client, change));
-}
-
 /** The pull request under the name that its repository has now. */
 async function findPull(client: GitHubClient, change: ChangeRequestRef, signal?: AbortSignal) {
   const read = async (at: ChangeRequestRef) => {
@@ -155,7 +165,7 @@ export async function findRepository(client: GitHubClient, name: RepositoryName)
 }
 
 /** GitHub computes `mergeable` in the background, after the pull request is read. */
-export async function getMergeability(
+async function getMergeability(
   client: GitHubClient,
   change: ChangeRequestRef,
   clock: Clock,

@@ -23,9 +23,12 @@ export const MINIMISE_MUTATION = `mutation ($comment: ID!) {
 const createdSchema = z.object({ id: idField });
 const nodeSchema = z.object({ node_id: z.string().min(1).max(255) });
 
-type Comments = Pick<CodeHost, "listOwnComments" | "postComment" | "editComment" | "commentUrl" | "react" | "minimise">;
+type Comments = Pick<
+  CodeHost,
+  "listOwnComments" | "postComment" | "editComment" | "commentUrl" | "react" | "minimise" | "recentActivity"
+>;
 
-/** The comments of one pull request. */
+/** The comments of pull requests. */
 export function createComments(client: GitHubClient, self: () => Promise<User>, inTurn: InTurn): Comments {
   return {
     listOwnComments: async (change) => listOwn(client, change, (await self()).id),
@@ -58,6 +61,7 @@ export function createComments(client: GitHubClient, self: () => Promise<User>, 
         data: await octokit.graphql<unknown>(MINIMISE_MUTATION, { comment: node_id }),
       }));
     },
+    recentActivity: createRecentActivity(client),
   };
 }
 
@@ -116,7 +120,7 @@ interface QuietLook {
  * review update their pull request, as a push does, so a repository where nothing happens costs one call, which GitHub
  * does not count: https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api#use-conditional-requests-if-appropriate
  */
-export function createRecentActivity(client: GitHubClient): CodeHost["recentActivity"] {
+function createRecentActivity(client: GitHubClient): CodeHost["recentActivity"] {
   const quiet = new LRUCache<RepositoryName, QuietLook>({ max: MAX_QUIET });
   return async ({ repository: name }, since) => {
     const last = quiet.get(name);

@@ -47,7 +47,7 @@ const queueSchema = z.object({
 });
 
 /** Follows the entries of the queue from the group's head, each built upon the one before, to its base. */
-export async function mergeGroup(client: GitHubClient, group: MergeGroup): Promise<GroupMembers | undefined> {
+async function mergeGroup(client: GitHubClient, group: MergeGroup): Promise<GroupMembers | undefined> {
   const { baseBranch: branch, repository, headRevision, baseRevision } = group;
   const asked = `read the merge queue of ${branch} in ${repository}`;
   const { mergeQueue } = await client.queryRepository(queueSchema, repository, asked, QUEUE_QUERY, { branch });
@@ -87,7 +87,7 @@ const MOST_NAMED = 5;
  * What the App lacks for merge queues, if a ruleset gives the default branch of one of these repositories a queue. To read classic
  * branch protection an App needs more rights than svc asks for: https://docs.github.com/rest/repos/rules#get-rules-for-a-branch
  */
-export async function findQueueProblems(
+async function findQueueProblems(
   client: GitHubClient,
   repositories: readonly RepositoryName[],
 ): Promise<readonly string[]> {
@@ -125,18 +125,38 @@ function ifNoRulesets(error: unknown): z.output<typeof rulesSchema> {
 /** Leaves most of the limit to comments, and is skipped rather than late. */
 const DEPLOYMENT_WRITE: ContentWrite = { urgency: "refusal", brief: true };
 
-/** Shows deployments as GitHub's Deployments, if `config.deployments` is set. */
-export function createDeployments(
+type Reports = "setStatus" | "queueProblems" | "openWithHead" | "mergeGroup";
+type Deployed = "showsDeployments" | "showDeployment" | "shownDeployment" | "missingPermissions";
+
+/** Reports on commits: as a status, and as GitHub's Deployments if `config.deployments` is set. */
+export function createCommitReports(
   client: GitHubClient,
   config: { readonly deployments?: boolean; readonly environmentName?: string },
   self: () => Promise<User>,
   inTurn: InTurn,
-): Pick<CodeHost, "showsDeployments" | "showDeployment" | "shownDeployment" | "missingPermissions"> {
+): Pick<CodeHost, Reports | Deployed> {
   const environmentOf = async (shown: ShownDeployment): Promise<Environment> => ({
     name: environmentName(config.environmentName ?? "{application}", shown),
     self: (await self()).id,
   });
   return {
+    /** In the base repository on the head commit, which works for forks as well. */
+    async setStatus({ repository, number, headRevision }, status) {
+      await client.inRepository(repository, `set the commit status of ${repository}#${number}`, (octokit, at) =>
+        octokit.rest.repos.createCommitStatus({
+          ...at,
+          sha: headRevision,
+          context: STATUS_NAME,
+          state: status.state,
+          description: oneLine(status.description, GITHUB.maxStatusDescription - 1),
+          ...(status.url === undefined ? {} : { target_url: status.url }),
+        }),
+      );
+      return true;
+    },
+    queueProblems: (repositories) => findQueueProblems(client, repositories),
+    openWithHead: (head) => openWithHead(client, head),
+    mergeGroup: (group) => mergeGroup(client, group),
     showsDeployments: config.deployments === true,
     async showDeployment(change, shown, state, known) {
       const { command, links } = shown;
@@ -323,23 +343,6 @@ function mayDeploy({ permissions }: z.output<typeof grantsSchema>): boolean {
   return permissions.deployments === "write";
 }
 
-/** Sets the status in the base repository on the head commit, which works for forks as well. */
-export function createSetStatus(client: GitHubClient): CodeHost["setStatus"] {
-  return async ({ repository, number, headRevision }, status) => {
-    await client.inRepository(repository, `set the commit status of ${repository}#${number}`, (octokit, at) =>
-      octokit.rest.repos.createCommitStatus({
-        ...at,
-        sha: headRevision,
-        context: STATUS_NAME,
-        state: status.state,
-        description: oneLine(status.description, GITHUB.maxStatusDescription - 1),
-        ...(status.url === undefined ? {} : { target_url: status.url }),
-      }),
-    );
-    return true;
-  };
-}
-
 const PAGE_SIZE = 100;
 /** Pages of open pull requests that one call of `openWithHead` reads. */
 const MAX_PAGES = 10;
@@ -373,7 +376,7 @@ const openSchema = z.object({
  * Reads all open pull requests. GitHub's list for a commit leaves out those from forks, and every open one as soon as the
  * default branch has the commit: https://docs.github.com/rest/commits/commits#list-pull-requests-associated-with-a-commit
  */
-export async function openWithHead(client: GitHubClient, { repository, headRevision }: HeadRef): Promise<OpenWithHead> {
+async function openWithHead(client: GitHubClient, { repository, headRevision }: HeadRef): Promise<OpenWithHead> {
   const asked = `list the open pull requests of ${repository}`;
   const numbers: number[] = [];
   let after: string | null = null;

@@ -6,7 +6,7 @@ import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost, FileContent, ForeignFile } from "../../core/ports/code-host.js";
 import { SERVICE } from "../../names.js";
-import { type ContentWrite, createContentPace, type InTurn } from "../content-pace.js";
+import { createContentPace, type InTurn } from "../content-pace.js";
 import {
   decodeAnswer,
   HostRefusal,
@@ -23,16 +23,14 @@ import {
   underPresentName,
 } from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
-import { getAuthorship, getReviews } from "./approval.js";
-import { findRepository, getChangeRequest, getMergeability, getState } from "./change-request.js";
+import { createApprovals } from "./approval.js";
+import { createChangeRequests, findRepository } from "./change-request.js";
 import { createGitHubClient, type GitHubClient } from "./client.js";
-import { createComments, createRecentActivity } from "./comments.js";
-import { createDeployments, createSetStatus, findQueueProblems, mergeGroup, openWithHead } from "./commit-reports.js";
+import { createComments } from "./comments.js";
+import { createCommitReports } from "./commit-reports.js";
 import { askInstallations, createFindRepositories, findInstalled, nameOf } from "./installations.js";
-import { merge, revert, updateBranch } from "./merge.js";
+import { createMerges } from "./merge.js";
 import { GITHUB } from "./words.js";
-
-export const MERGE_WRITE: ContentWrite = { urgency: "result", brief: true };
 
 interface GitHubConfig {
   readonly appId: number | string;
@@ -84,12 +82,8 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     // An App's key does not expire.
     tokenExpires: () => Promise.resolve(undefined),
     scarceUntil: ({ repository }) => client.scarceUntil(repository),
-    getChangeRequest: (change, signal) => getChangeRequest(client, change, server, signal),
-    state: (change) => getState(client, change),
-    recentActivity: createRecentActivity(client),
-    mergeability: (change, signal) => getMergeability(client, change, clock, signal),
-    reviews: (change) => getReviews(client, change),
-    authorship: async (change) => getAuthorship(client, change, (await self()).id),
+    ...createChangeRequests(client, server, clock),
+    ...createApprovals(client, self),
     isProgram: (user) => Promise.resolve(user.bot),
     mayCommand: async (change, user) => isAllowed(user, config) || hasPermission(client, change, user, WRITERS),
     mayRead: async (change, person) =>
@@ -99,19 +93,12 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     cloneSource: createCloneSource(client, { webUrl, clock }),
     ...createComments(client, self, inTurn),
     commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/pull\/\d+$/, "")}/commit/${commit}`,
-    setStatus: createSetStatus(client),
     installedOn: async () => (await findInstalled(client)).flatMap(({ owner }) => owner ?? []),
     repositories: createFindRepositories(client, log),
     webhookProblems: () => findWebhookProblems(client),
-    queueProblems: (repositories) => findQueueProblems(client, repositories),
     statusPerChange: false,
-    openWithHead: (head) => openWithHead(client, head),
-    mergeGroup: (group) => mergeGroup(client, group),
-    merge: (change, confirm) =>
-      inTurn(change, MERGE_WRITE, () => client.pastLimit(() => merge(client, change, confirm, clock))),
-    updateBranch: (change) => updateBranch(client, change, clock),
-    revert: async (change, asker) => revert(client, change, asker, (await self()).id),
-    ...createDeployments(client, config, self, inTurn),
+    ...createMerges(client, clock, self, inTurn),
+    ...createCommitReports(client, config, self, inTurn),
   };
 }
 

@@ -3,7 +3,8 @@ import type { ChangeRequest, User } from "../../core/model/change-request.js";
 import { HostFailure, only } from "../../core/model/errors.js";
 import type { MergeIntent } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { MergeOutcome, RevertOutcome, UpdateOutcome } from "../../core/ports/code-host.js";
+import type { CodeHost, MergeOutcome, RevertOutcome, UpdateOutcome } from "../../core/ports/code-host.js";
+import type { ContentWrite, InTurn } from "../content-pace.js";
 import {
   decodeAnswer,
   HostRefusal,
@@ -26,11 +27,28 @@ import { GITHUB } from "./words.js";
  */
 const UNHINDERED = ["clean", "unstable", "has_hooks"];
 
+export const MERGE_WRITE: ContentWrite = { urgency: "result", brief: true };
+
+/** Merges a pull request, updates its branch, and reverts it. */
+export function createMerges(
+  client: GitHubClient,
+  clock: Clock,
+  self: () => Promise<User>,
+  inTurn: InTurn,
+): Pick<CodeHost, "merge" | "updateBranch" | "revert"> {
+  return {
+    merge: (change, confirm) =>
+      inTurn(change, MERGE_WRITE, () => client.pastLimit(() => merge(client, change, confirm, clock))),
+    updateBranch: (change) => updateBranch(client, change, clock),
+    revert: async (change, asker) => revert(client, change, asker, (await self()).id),
+  };
+}
+
 /**
  * Merges only at the head commit of `change` and into its base branch, which GitHub's call does not guard. Tries again only
  * after GitHub answered "not yet".
  */
-export async function merge(
+async function merge(
   client: GitHubClient,
   change: ChangeRequest,
   confirm: () => Promise<MergeIntent | undefined>,
@@ -240,7 +258,7 @@ async function removeBranch(client: GitHubClient, change: ChangeRequest, branch:
  * Merges the base branch into the head branch, in the background (202), and only into `change.headRevision`. GitHub's call
  * does not guard the base branch: https://docs.github.com/rest/pulls/pulls#update-a-pull-request-branch
  */
-export async function updateBranch(client: GitHubClient, change: ChangeRequest, clock: Clock): Promise<UpdateOutcome> {
+async function updateBranch(client: GitHubClient, change: ChangeRequest, clock: Clock): Promise<UpdateOutcome> {
   if ((await getPull(client, change)).base.ref !== change.baseBranch) {
     return { kind: "refused", reason: "its base branch changed meanwhile" };
   }
@@ -280,12 +298,7 @@ const revertedSchema = z.object({
 });
 
 /** Opens a revert, or finds the open one. Whatever failed, it looks whether the revert is there before it says so. */
-export async function revert(
-  client: GitHubClient,
-  change: ChangeRequest,
-  asker: User,
-  self: string,
-): Promise<RevertOutcome> {
+async function revert(client: GitHubClient, change: ChangeRequest, asker: User, self: string): Promise<RevertOutcome> {
   const known = await findRevert(client, change, self);
   if (known !== undefined) return { kind: "opened", number: known, known: true };
   const asked = `revert ${change.repository}#${change.number}`;

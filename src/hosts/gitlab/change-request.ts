@@ -4,6 +4,7 @@ import type { Revision } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef, InRepository, Mergeability } from "../../core/model/change-request.js";
 import { BaseBranchGone, HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
+import type { CodeHost } from "../../core/ports/code-host.js";
 import {
   type HostServer,
   idField,
@@ -70,8 +71,21 @@ const branchSchema = z.object({
 });
 const commitSchema = z.object({ id: revisionField });
 
+/** Reads how a merge request stands. */
+export function createChangeRequests(
+  client: GitLabClient,
+  server: HostServer,
+  clock: Clock,
+): Pick<CodeHost, "getChangeRequest" | "state" | "mergeability"> {
+  return {
+    getChangeRequest: (change, signal) => getChangeRequest(client, change, server, clock, signal),
+    state: async (change) => stateOf(await findMergeRequest(client, change)),
+    mergeability: (change, signal) => getMergeability(client, change, clock, signal),
+  };
+}
+
 /** Four reads: the merge request, then its project and the tip of its target branch, then where the two branched. */
-export async function getChangeRequest(
+async function getChangeRequest(
   client: GitLabClient,
   given: ChangeRequestRef,
   server: HostServer,
@@ -161,8 +175,20 @@ function stateOf({ state }: MergeRequest): ChangeRequest["state"] {
   return state === "opened" || state === "locked" ? "open" : state;
 }
 
-export async function getState(client: GitLabClient, change: ChangeRequestRef): Promise<ChangeRequest["state"]> {
-  return stateOf(await findMergeRequest(client, change));
+/** GitLab reports one reason at a time, so `has_conflicts` counts too; it is false until GitLab has checked. */
+async function getMergeability(
+  client: GitLabClient,
+  change: ChangeRequestRef,
+  clock: Clock,
+  signal?: AbortSignal,
+): Promise<Mergeability> {
+  const merge = await readUntil(
+    () => getMergeRequest(client, change, signal),
+    (read) => mergeabilityOf(read) !== "unknown" || read.state !== "opened",
+    clock,
+    signal,
+  );
+  return mergeabilityOf(merge);
 }
 
 /** The merge request, and the change request with the name that its project has now. */

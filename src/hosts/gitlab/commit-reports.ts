@@ -27,20 +27,24 @@ import { revertOf } from "./merge.js";
 import { isBot, userField } from "./webhook.js";
 import { GITLAB } from "./words.js";
 
-type DeploymentMethods = Pick<
-  CodeHost,
-  "showsDeployments" | "showDeployment" | "shownDeployment" | "missingPermissions"
->;
+type Reports = "setStatus" | "openWithHead" | "authorship";
+type Deployed = "showsDeployments" | "showDeployment" | "shownDeployment" | "missingPermissions";
 
-/** Shows deployments as GitLab's deployments and environments, if `config.environments` is set. */
-export function createDeployments(
+/**
+ * Reports on commits: as a status, and as GitLab's deployments and environments if `config.environments` is set. Reads whose
+ * commits they are.
+ */
+export function createCommitReports(
   client: GitLabClient,
   config: { readonly environments?: boolean; readonly environmentName?: string },
   self: () => Promise<User>,
   log: Log,
-): DeploymentMethods {
+): Pick<CodeHost, Reports | Deployed> {
   const environmentOf = (shown: ShownDeployment) => environmentName(config.environmentName ?? "{application}", shown);
   return {
+    setStatus: (change, status) => setStatus(client, change, status, { self, log }),
+    openWithHead: (head) => openWithHead(client, head),
+    authorship: async (change) => getAuthorship(client, change, (await self()).id),
     showsDeployments: config.environments === true,
     async showDeployment(change, shown, state, id) {
       if (id === undefined) {
@@ -125,7 +129,7 @@ async function findNewest(
   { repository }: ChangeRequestRef,
   { revision }: ShownDeployment,
   { environment, self }: { readonly environment: string; readonly self: string },
-): ReturnType<DeploymentMethods["shownDeployment"]> {
+): ReturnType<CodeHost["shownDeployment"]> {
   const asked = `list the deployments to ${environment} in ${repository}`;
   const newest = { environment, orderBy: "id", sort: "desc", perPage: 20, page: 1 } as const;
   const listed = await client.read(z.array(deploymentSchema), asked, (gitlab) =>
@@ -171,7 +175,7 @@ const statusesSchema = z.array(
  * Adds the status to the pipeline at the merge request's head. Without a pipeline nothing is set: GitLab would create one
  * for it, which could turn a failed merge request green.
  */
-export async function setStatus(
+async function setStatus(
   client: GitLabClient,
   change: HeadRef,
   status: CommitStatus,
@@ -235,7 +239,7 @@ const mergeRequestsSchema = z.array(z.object({ iid: numberField, state: z.string
  * webhook tells of, and those that change nothing because their target branch has the commit already.
  * https://docs.gitlab.com/api/commits/#list-merge-requests-associated-with-a-commit
  */
-export async function openWithHead(client: GitLabClient, { repository, headRevision }: HeadRef): Promise<OpenWithHead> {
+async function openWithHead(client: GitLabClient, { repository, headRevision }: HeadRef): Promise<OpenWithHead> {
   const asked = `list the merge requests with the commit ${headRevision} of ${repository}`;
   const numbers: number[] = [];
   for (let page = 1; page <= MAX_PAGES; page += 1) {
@@ -313,7 +317,7 @@ const eventsSchema = z.array(
   }),
 );
 
-export async function getAuthorship(client: GitLabClient, change: ChangeRequest, self: string): Promise<Authorship> {
+async function getAuthorship(client: GitLabClient, change: ChangeRequest, self: string): Promise<Authorship> {
   const [accounts, pushes, opened] = await Promise.all([
     getAccounts(client, change),
     // The token need not see the source project of a fork.

@@ -2,7 +2,7 @@ import { AccessLevel, Metadata, PersonalAccessTokens, ProjectHooks, Projects, Us
 import { LRUCache } from "lru-cache";
 import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
-import type { ChangeRequestRef, Mergeability, User } from "../../core/model/change-request.js";
+import type { User } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost, FileContent, ForeignFile } from "../../core/ports/code-host.js";
@@ -16,19 +16,18 @@ import {
   isAside,
   keepAccount,
   loginField,
-  readUntil,
   repositoryAt,
   repositoryField,
 } from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
 import { belongsToAnyGroup, type IsProgram, mayRead, mayWrite } from "./access.js";
 import { getReviews } from "./approval.js";
-import { getChangeRequest, getMergeRequest, getState, mergeabilityOf, withPresentName } from "./change-request.js";
+import { createChangeRequests, withPresentName } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
-import { createDeployments, getAuthorship, openWithHead, setStatus } from "./commit-reports.js";
+import { createCommitReports } from "./commit-reports.js";
 import { findTrainProblems } from "./merge-train.js";
-import { merge, revert, updateBranch } from "./merge.js";
-import { createNotes, createRecentActivity } from "./notes.js";
+import { createMerges } from "./merge.js";
+import { createNotes } from "./notes.js";
 import { isBot } from "./webhook.js";
 import { GITLAB } from "./words.js";
 
@@ -70,12 +69,8 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     version: () => findVersion(client),
     tokenExpires: () => findExpiry(client),
     scarceUntil: () => client.scarceUntil(),
-    getChangeRequest: (change, signal) => getChangeRequest(client, change, server, clock, signal),
-    state: (change) => getState(client, change),
-    recentActivity: createRecentActivity(client),
-    mergeability: (change, signal) => getMergeability(client, change, clock, signal),
+    ...createChangeRequests(client, server, clock),
     reviews: async (change) => getReviews(client, change, { self: (await self()).id, isProgram, clock }),
-    authorship: async (change) => getAuthorship(client, change, (await self()).id),
     isProgram,
     mayCommand: (change, user) => mayWrite(client, change, user),
     mayRead: async (change, person) => {
@@ -92,20 +87,16 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
       }),
     ...createNotes(client, self, pace),
     commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/merge_requests\/\d+$/, "")}/commit/${commit}`,
-    setStatus: (change, status) => setStatus(client, change, status, { self, log }),
     installedOn: () => Promise.resolve([]),
     repositories: () => findProjects(client),
     webhookProblems: (serves) => findWebhookProblems(client, serves),
     queueProblems: (repositories) => findTrainProblems(client, repositories),
     statusPerChange: true,
-    openWithHead: (head) => openWithHead(client, head),
     // A merge train asks nobody: its pipelines run for the merge requests themselves.
     mergeGroup: () => Promise.resolve(undefined),
     belongsToAny: (_change, user, groups) => belongsToAnyGroup(client, user, groups),
-    merge: (change, confirm) => merge(client, change, confirm, clock),
-    updateBranch: (change) => updateBranch(client, change, clock),
-    revert: async (change, asker) => revert(client, change, asker, (await self()).id),
-    ...createDeployments(client, config, self, log),
+    ...createMerges(client, clock, self),
+    ...createCommitReports(client, config, self, log),
   };
 }
 
@@ -230,22 +221,6 @@ function createProgramCheck(client: GitLabClient, clock: Clock): IsProgram {
     known.set(id, bot);
     return bot;
   };
-}
-
-/** GitLab reports one reason at a time, so `has_conflicts` counts too; it is false until GitLab has checked. */
-async function getMergeability(
-  client: GitLabClient,
-  change: ChangeRequestRef,
-  clock: Clock,
-  signal?: AbortSignal,
-): Promise<Mergeability> {
-  const merge = await readUntil(
-    () => getMergeRequest(client, change, signal),
-    (read) => mergeabilityOf(read) !== "unknown" || read.state !== "opened",
-    clock,
-    signal,
-  );
-  return mergeabilityOf(merge);
 }
 
 /**

@@ -5,7 +5,7 @@ import type { ChangeRequest, Reverts, User } from "../../core/model/change-reque
 import { HostFailure, only } from "../../core/model/errors.js";
 import type { MergeIntent } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { MergeOutcome, RevertOutcome, UpdateOutcome } from "../../core/ports/code-host.js";
+import type { CodeHost, MergeOutcome, RevertOutcome, UpdateOutcome } from "../../core/ports/code-host.js";
 import {
   HostRefusal,
   idField,
@@ -23,12 +23,25 @@ import { findBranch, getMergeRequest, mergeabilityOf, type MergeRequest } from "
 import type { GitLabClient } from "./client.js";
 import { askConfirmed, hasMergeTrains, joinMergeTrain, readAccepted } from "./merge-train.js";
 
+/** Merges a merge request, updates its branch, and reverts it. */
+export function createMerges(
+  client: GitLabClient,
+  clock: Clock,
+  self: () => Promise<User>,
+): Pick<CodeHost, "merge" | "updateBranch" | "revert"> {
+  return {
+    merge: (change, confirm) => merge(client, change, confirm, clock),
+    updateBranch: (change) => updateBranch(client, change, clock),
+    revert: async (change, asker) => revert(client, change, asker, (await self()).id),
+  };
+}
+
 /**
  * Merges only at the head commit of `change` and into its target branch, which GitLab's call does not guard. The project's setting decides between merge commit, semi-linear and
  * fast-forward; we only decide on squashing. Never rebases, which would change the deployed head. Where the project has merge trains,
  * it joins the train.
  */
-export async function merge(
+async function merge(
   client: GitLabClient,
   change: ChangeRequest,
   confirm: () => Promise<MergeIntent | undefined>,
@@ -167,7 +180,7 @@ function reasonOf(refusal: HostRefusal, read: MergeRequest): string {
  * Rebases the source branch onto the target branch, in the background (202). GitLab's call knows no expected head, so this looks
  * at it right before: https://docs.gitlab.com/api/merge_requests/#rebase-a-merge-request
  */
-export async function updateBranch(client: GitLabClient, change: ChangeRequest, clock: Clock): Promise<UpdateOutcome> {
+async function updateBranch(client: GitLabClient, change: ChangeRequest, clock: Clock): Promise<UpdateOutcome> {
   const before = await getMergeRequest(client, change);
   if (before.sha !== change.headRevision || before.target_branch !== change.baseBranch) {
     return { kind: "refused", reason: "its head or its target branch changed meanwhile" };
@@ -213,12 +226,7 @@ export function revertOf(branch: string): Reverts | undefined {
  * Opens a revert, or finds the open one: https://docs.gitlab.com/api/commits/#revert-a-commit. What an interrupted attempt left
  * of the branch is made anew; after a failure it goes.
  */
-export async function revert(
-  client: GitLabClient,
-  change: ChangeRequest,
-  asker: User,
-  self: string,
-): Promise<RevertOutcome> {
+async function revert(client: GitLabClient, change: ChangeRequest, asker: User, self: string): Promise<RevertOutcome> {
   const known = await findRevert(client, change, self);
   if (known !== undefined) return { kind: "opened", number: known, known: true };
   const commits = await commitsOf(client, change);

@@ -24,9 +24,12 @@ const EMOJIS: Readonly<Record<Reaction, string>> = { seen: "eyes", done: "rocket
 
 const createdSchema = z.object({ id: idField });
 
-type Notes = Pick<CodeHost, "listOwnComments" | "postComment" | "editComment" | "commentUrl" | "react" | "minimise">;
+type Notes = Pick<
+  CodeHost,
+  "listOwnComments" | "postComment" | "editComment" | "commentUrl" | "react" | "minimise" | "recentActivity"
+>;
 
-/** The notes of one merge request. */
+/** The notes of merge requests. */
 export function createNotes(client: GitLabClient, self: () => Promise<User>, pace: ContentPace): Notes {
   return {
     listOwnComments: async (change) => listOwn(client, change, (await self()).id),
@@ -45,6 +48,7 @@ export function createNotes(client: GitLabClient, self: () => Promise<User>, pac
     commentUrl: (change, noteId) => `${change.webUrl}#note_${noteId}`,
     react: async (change, noteId, reaction) => react(client, change, Number(noteId), EMOJIS[reaction], await self()),
     minimise: () => Promise.resolve(),
+    recentActivity: createRecentActivity(client),
   };
 }
 
@@ -170,7 +174,7 @@ const THROTTLED_MS = 60_000;
 type RecentNotes = Awaited<ReturnType<typeof notesSince>>;
 
 /** One call for the merge requests, and one for each that changed; further pages only where a page is full. */
-export function createRecentActivity(client: GitLabClient): CodeHost["recentActivity"] {
+function createRecentActivity(client: GitLabClient): CodeHost["recentActivity"] {
   const settled = new LRUCache<string, RecentNotes & { readonly of: string }>({
     max: MAX_SETTLED,
     maxSize: MAX_SETTLED_CHARACTERS,
