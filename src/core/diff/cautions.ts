@@ -6,6 +6,7 @@ import {
   deletePoliciesOf,
   hasSyncOption,
   isHook,
+  isSureOfAnnotations,
   isSyncedWith,
   type ManifestIdentity,
   syncHookTypes,
@@ -166,7 +167,7 @@ const FINALIZER = "resources-finalizer.argocd.argoproj.io";
 
 /** Whether an object stays in the cluster when it leaves git, whatever the sync. */
 export function isNeverPruned(object: JsonObject | undefined, options: readonly string[]): boolean {
-  return hasSyncOption(object, "Prune=false", options);
+  return hasSyncOption(object, "Prune=false", options) && isSureOfAnnotations(object ?? {});
 }
 
 function deletion(identity: ManifestIdentity, base: JsonObject, options: readonly string[]): readonly Caution[] {

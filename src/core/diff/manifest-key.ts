@@ -154,14 +154,27 @@ const RUN_BY_A_SYNC = new Set(["PreSync", "Sync", "PostSync", "SyncFail"]);
  * unless that is `crd-install` (Argo CD v3.5, gitops-engine `hook.IsHook`).
  */
 export function isHook(manifest: Manifest): boolean {
-  if (annotationOf(manifest, "argocd.argoproj.io/hook") !== undefined) return !isNeverApplied(manifest);
+  if (annotationOf(manifest, "argocd.argoproj.io/hook") !== undefined) return !isSkipped(manifest);
   const helm = annotationOf(manifest, "helm.sh/hook");
   return helm !== undefined && helm !== "crd-install";
 }
 
 /** Whether a sync ignores the object, because its annotation is only `Skip` (gitops-engine `hook.Skip`). */
 export function isNeverApplied(manifest: Manifest): boolean {
+  return isSkipped(manifest) && isSureOfAnnotations(manifest);
+}
+
+function isSkipped(manifest: Manifest): boolean {
   return ownTypes(manifest).join() === SKIP;
+}
+
+/**
+ * Whether every version of Argo CD sees the annotations of an object. Beside one that is null, those before 3.1 see none, and drop
+ * them all when they apply it (Kubernetes pull request 129257).
+ */
+export function isSureOfAnnotations({ metadata }: JsonObject): boolean {
+  const annotations = isJsonObject(metadata) && isJsonObject(metadata.annotations) ? metadata.annotations : {};
+  return Object.values(annotations).every((value) => typeof value === "string");
 }
 
 /** When a sync runs this hook: `PreSync`, `Sync`, `PostSync`, `SyncFail`. Empty if no sync runs it. */

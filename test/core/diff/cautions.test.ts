@@ -13,6 +13,10 @@ test("what no sync deletes is not counted as deleted", () => {
   const [kept, gone] = [withOption(claim({}), "Prune=false"), object("v1/ConfigMap", "a", {})];
   expect(diff([kept, gone], [])).toMatchObject({ deleted: 1, stay: 1, resources: [{}, {}] });
   expect(diff([kept, gone], [], ["Prune=false"])).toMatchObject({ deleted: 0, stay: 2 });
+  // Older versions of Argo CD lose every annotation beside one that is null.
+  const annotations = { "argocd.argoproj.io/sync-options": "Prune=false", other: null };
+  const unsure = object("v1/PersistentVolumeClaim", "data", {}, { annotations });
+  expect(diff([unsure], [])).toMatchObject({ deleted: 1, dangers: [{ pruning: true, effect: "lost" }] });
   expect(diff([gone], [])).not.toHaveProperty("stay");
 });
 

@@ -310,6 +310,12 @@ describe("hooks", () => {
     expect(found).toMatchObject({ hooksChanged: 1, cautions: ["runs the new hook batch/Job guestbook/j (PreSync)"] });
   });
 
+  test("Skip is not believed beside an annotation that is null, which hides it from older versions of Argo CD", () => {
+    const beside = (other: string | null) => job({ "argocd.argoproj.io/hook": "Skip", other });
+    expect(diff([], [beside("")]).resources).toEqual([]);
+    expect(diff([], [beside(null)])).toMatchObject({ created: 1, hooksChanged: 0 });
+  });
+
   test("what says only Skip is deleted once it is removed, as it may have been applied before it said so", () => {
     const claim = object("v1", "PersistentVolumeClaim", "data", {
       metadata: { name: "data", annotations: { "argocd.argoproj.io/hook": "Skip" } },
