@@ -151,7 +151,7 @@ function hidden(manifest: JsonObject, mark: Mark): JsonObject {
 
 function hiddenMember(value: Json, name: string, mark: Mark): Json {
   if (name === LAST_APPLIED || SENSITIVE.test(name)) return allHidden(value, mark);
-  if (name === "values" && typeof value === "string") return hiddenText(value, mark);
+  if (TEXTS.has(name) && typeof value === "string") return hiddenText(value, mark);
   return hiddenValue(value, mark);
 }
 
@@ -165,12 +165,16 @@ function hiddenValue(value: Json, mark: Mark): Json {
   );
 }
 
-/** Helm values as one text of YAML. A template, and what cannot be read, is hidden whole. */
+/** Members that are YAML in one text: Helm values, and what a set patches its template with or generates from. */
+const TEXTS = new Set(["values", "templatePatch", "elementsYaml"]);
+
+/** A template, and what cannot be read, is hidden whole. */
 function hiddenText(text: string, mark: Mark): Json {
   if (!/pass|secret|token|credential|key/i.test(text)) return text;
   const { values, problems, repeats } = readYamlDocuments(text);
   const [value, ...others] = problems.length > 0 || repeats ? [] : values;
-  return isJsonObject(value) && others.length === 0 ? stringify(hidden(value, mark), { lineWidth: 0 }) : mark(text);
+  const isRead = others.length === 0 && (isJsonObject(value) || isList(value));
+  return isRead ? stringify(hiddenValue(value, mark), { lineWidth: 0 }) : mark(text);
 }
 
 function allHidden(value: Json, mark: Mark): Json {

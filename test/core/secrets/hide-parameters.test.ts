@@ -58,6 +58,28 @@ describe("what looks secret in an Application is hidden, and its change stays vi
     expect(text).toMatch(/^-.*value: "1"\n\+.*value: "2"/m);
   });
 
+  test.each<[string, (value: string) => Manifest]>([
+    [
+      "a patch of the template",
+      (value) => ({
+        templatePatch: `spec:\n  source:\n    helm:\n      parameters: [{name: db.password, value: ${value}}]\n`,
+      }),
+    ],
+    [
+      "a patch with conditions",
+      (value) => ({
+        templatePatch: `{{- if .own }}\nspec: {source: {helm: {valuesObject: {token: ${value}}}}}\n{{- end }}`,
+      }),
+    ],
+    ["elements", (value) => ({ generators: [{ list: { elementsYaml: `- apiKey: ${value}\n  name: eu\n` } }] })],
+  ])("a text of an ApplicationSet: %s", (_, spec) => {
+    const set = (value: string) => object("argoproj.io/v1alpha1/ApplicationSet", "shops", { spec: spec(value) });
+    const text = diff([set("S3CR3T-1")], [set("S3CR3T-2")]).resources[0]?.diff ?? "";
+    expect(text).toMatch(/^-.*\(hidden, value 1\)/m);
+    expect(text).toMatch(/^\+.*\(hidden, value 2\)/m);
+    expect(text).not.toContain("S3CR3T");
+  });
+
   test("kinds of other groups are left alone", () => {
     const other = object("example.com/v1/Application", "a", { spec: { password: "open" } });
     expect(diff([], [other]).resources[0]?.diff).toContain("password: open");
