@@ -166,10 +166,11 @@ async function secretsIn(
 /** At most one; undefined for what may hold a Secret in a form that is not read here, such as a list. */
 function secretsOf(document: Json, destination: string, file: string): readonly WrittenSecret[] | undefined {
   if (!isJsonObject(document)) return document === null ? [] : undefined;
-  const { apiVersion, kind, metadata, data, stringData } = document;
-  if (typeof kind !== "string" || kind.endsWith("List")) return undefined;
-  // Argo CD masks only Secrets of the core group.
-  if (kind === "Secret" && typeof apiVersion === "string" && apiVersion.includes("/")) return [];
+  const { apiVersion, kind, metadata, data, stringData, items } = document;
+  // An object with `items` is a list to Argo CD, whatever its kind says.
+  if (typeof kind !== "string" || kind.endsWith("List") || Array.isArray(items)) return undefined;
+  // Argo CD masks only Secrets of the core group, which `/v1` names as well.
+  if (kind === "Secret" && typeof apiVersion === "string" && apiVersion.indexOf("/") > 0) return [];
   if (kind !== "Secret") return isSecretKind(kind) ? undefined : [];
   const { name, namespace = "" } = isJsonObject(metadata) ? metadata : {};
   const encoded = textsIn(data, (value) => value.replace(/\s/g, ""));

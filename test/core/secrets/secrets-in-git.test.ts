@@ -97,6 +97,12 @@ describe("what git tells about Secrets", () => {
       {},
       { name: "other/db" },
     ],
+    [
+      "one of the core group, spelled with a slash",
+      { "web/db.yaml": secret({ password: "0ld" }, { apiVersion: "/v1" }) },
+      { "web/db.yaml": secret({ password: "n3w" }, { apiVersion: "/v1" }) },
+      CHANGED,
+    ],
   ])("%s", async (_, base, head, expected) => {
     expect((await inGit(base, head)).changed).toEqual([expect.objectContaining(expected)]);
   });
@@ -160,6 +166,10 @@ describe("git cannot tell whether a Secret changes", () => {
     [
       "in a list",
       { "web/db.yaml": stringify({ apiVersion: "v1", kind: "List", items: [JSON.parse('{"kind":"Secret"}')] }) },
+    ],
+    [
+      "in an object of any kind with `items`, which Argo CD takes for a list",
+      { "web/db.yaml": stringify({ apiVersion: "v1", kind: "ConfigMap", items: [JSON.parse('{"kind":"Secret"}')] }) },
     ],
     ["with more behind its end", { "web/db.yaml": `${NEW}...\n${NEW}` }],
     ["with a tag that makes it a number", { "web/db.yaml": NEW.replace("n3w", '!!int "1"') }],
