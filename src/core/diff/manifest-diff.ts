@@ -15,6 +15,7 @@ import {
   inNamespace,
   isHook,
   isNeverApplied,
+  isTracked,
   syncHookTypes,
 } from "./manifest-key.js";
 import { meanTheSame, type Sides, summarise } from "./summarise.js";
@@ -168,7 +169,7 @@ export async function definitionDiff(
   return computed.kind === "done" ? computed.output : `# It is not shown: comparing it ${tooMuch(computed.limit)}.`;
 }
 
-/** Argo CD adds these to every rendered object. They depend on the application's name, not on the change. */
+/** Argo CD adds these to what it renders. They depend on the application's name, not on the change. */
 const TRACKING_ANNOTATIONS = new Set(["argocd.argoproj.io/tracking-id", "argocd.argoproj.io/installation-id"]);
 
 /**
@@ -188,7 +189,7 @@ export function normalise(
   const kept = {
     ...manifest,
     status: writesStatus(manifest) ? manifest.status : undefined,
-    metadata: isJsonObject(metadata) ? normaliseMetadata(metadata) : metadata,
+    metadata: isJsonObject(metadata) ? normaliseMetadata(metadata, isTracked(manifest)) : metadata,
   };
   return membersCleaned(kept, { commit: renderedAt, from });
 }
@@ -202,11 +203,12 @@ function writesStatus(manifest: Manifest): boolean {
   return isCustom(identify(manifest, "").group) && !isEmpty(manifest.status);
 }
 
-function normaliseMetadata(metadata: JsonObject): JsonObject {
+function normaliseMetadata(metadata: JsonObject, tracked: boolean): JsonObject {
   const { labels, annotations, namespace, name, generateName, ...rest } = metadata;
-  const kept = isJsonObject(annotations)
-    ? Object.fromEntries(Object.entries(annotations).filter(([key]) => !TRACKING_ANNOTATIONS.has(key)))
-    : annotations;
+  const kept =
+    tracked && isJsonObject(annotations)
+      ? Object.fromEntries(Object.entries(annotations).filter(([key]) => !TRACKING_ANNOTATIONS.has(key)))
+      : annotations;
   return {
     ...rest,
     // A null as one of these takes nothing away: kubectl always sends annotations of its own.

@@ -63,6 +63,12 @@ export function identify(manifest: Manifest, destinationNamespace: string): Mani
   };
 }
 
+/** Whether Argo CD writes into the object whose it is. Definitions of custom resources keep what their manifest says. */
+export function isTracked(manifest: Manifest): boolean {
+  const { group, kind } = identify(manifest, "");
+  return group !== "apiextensions.k8s.io" || kind !== "CustomResourceDefinition";
+}
+
 /** One text per identity. Objects with a generated name are numbered in their order. */
 export function keyOf({ group, kind, namespace, name, generateName }: ManifestIdentity, occurrence = 0): string {
   return JSON.stringify([group, kind, namespace, name, generateName, name === "" ? occurrence : 0]);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import * as z from "zod";
+import { isTracked } from "../../core/diff/manifest-key.js";
 import { type ApplicationSpec, isMultiSource, type Manifest, type Pin } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
 import { isJsonObject, type Json, type JsonObject } from "../../core/model/json.js";
@@ -218,7 +219,7 @@ function objectsIn(value: unknown): readonly JsonObject[] {
 }
 
 function normalise(manifest: JsonObject, as: RenderedAs): Manifest {
-  const plain = withoutTracking(manifest, as);
+  const plain = isTracked(manifest) ? withoutTracking(manifest, as) : manifest;
   return as.rendered.resourceName === as.real.resourceName ? plain : renamed(plain, as);
 }
 

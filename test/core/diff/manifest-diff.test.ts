@@ -104,6 +104,18 @@ describe("what is a change all the same", () => {
       object("apps/v1", "Deployment", "a", { spec: {} }),
       object("apps/v1", "Deployment", "a", { spec: { replicas: null } }),
     ],
+    [
+      "whose a definition of custom resources is, which Argo CD takes from the manifest",
+      object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "a.b.c"),
+      object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "a.b.c", {
+        metadata: {
+          name: "a.b.c",
+          annotations: {
+            "argocd.argoproj.io/tracking-id": "other:apiextensions.k8s.io/CustomResourceDefinition:argocd/a.b.c",
+          },
+        },
+      }),
+    ],
     ["null in place of a label", configMap("a", {}), configMap("a", {}, { labels: { x: null } })],
     ["null in place of finalizers", configMap("a", {}), configMap("a", {}, { finalizers: null })],
     ["number and text", configMap("a", { n: 1 }), configMap("a", { n: "1" })],

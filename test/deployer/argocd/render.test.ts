@@ -27,6 +27,16 @@ test("a single source is rendered at `revision`", async () => {
   expect(JSON.stringify(rendered)).not.toContain("tracking-id");
 });
 
+test("a definition of custom resources keeps its annotations, which Argo CD does not write", async () => {
+  const annotations = {
+    "argocd.argoproj.io/tracking-id": "other:apiextensions.k8s.io/CustomResourceDefinition:x/a.b.c",
+  };
+  const metadata = { name: "a.b.c", annotations };
+  const definition = { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata };
+  manifests(`?project=default&revision=${SHA}`, { manifests: [JSON.stringify(definition)] });
+  expect(await underTest().deployer.renderManifests(renderRequest())).toEqual([definition]);
+});
+
 test("the values of Secrets stay masked", async () => {
   manifests(`?project=default&revision=${SHA}`, recorded.plain);
   const rendered = await underTest().deployer.renderManifests(renderRequest());
