@@ -1,8 +1,7 @@
 import { LRUCache } from "lru-cache";
 import * as z from "zod";
 import type { ServerConfig } from "../config/server/server.js";
-import { isUnsettled } from "../core/deploy/settle-records.js";
-import { endReplacedOf } from "../core/deploy/settle.js";
+import { endReplacedOf, isUnsettled } from "../core/deploy/settle-records.js";
 import { applicationName } from "../core/model/brand.js";
 import {
   type ChangeRequest,

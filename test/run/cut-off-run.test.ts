@@ -507,6 +507,46 @@ test("a lock that a sync could not release is released once somebody looks at th
   expect(await world.stores.deployments.list()).toMatchObject([{ outcome: "succeeded" }]);
 });
 
+/** Lets the store answer one such call too late: another change request has synced `web` before it is repeated. */
+function otherSyncsBefore(world: CutWorld, other: number, { at, method, when, saying = "" }: Cut): void {
+  const original: unknown = Reflect.get(at, method);
+  if (typeof original !== "function") throw new Error(`there is no ${method}`);
+  Reflect.set(at, method, async (...args: unknown[]): Promise<unknown> => {
+    if (!JSON.stringify(args).includes(saying)) return Reflect.apply(original, at, args) as unknown;
+    Reflect.set(at, method, original);
+    if (when === "after") await Reflect.apply(original, at, args);
+    for (const said of ["svc plan", "svc sync"]) await world.says(other, said);
+    throw new StoreUnavailable("the store is away");
+  });
+}
+
+test.each<[string, (world: CutWorld) => Cut]>([
+  ["its record", ({ stores }) => ({ at: stores.deployments, method: "save", when: "before", saying: '"succeeded"' })],
+  ["its lock", ({ stores }) => ({ at: stores.locks, method: "release", when: "after" })],
+])("what another one deployed since a sync ended counts, also if the write of %s is repeated", async (_what, late) => {
+  const world = new CutWorld();
+  const [number, other] = [world.open(config("web", "2")), world.open(config("web", "3"))];
+  await world.says(number, "svc plan");
+  otherSyncsBefore(world, other, late(world));
+  await world.says(number, "svc sync");
+  expect(syncedIn(world)).toEqual([WEB, WEB]);
+  expect(await world.stores.deployments.list()).toMatchObject([
+    { application: WEB, change: { number: other }, outcome: "succeeded" },
+  ]);
+});
+
+test("what another one deployed since a rollback ended counts, also if the release of its lock is repeated", async () => {
+  const world = new CutWorld();
+  const [number, other] = [world.open(config("web", "2")), world.open(config("web", "3"))];
+  for (const said of ["svc plan", "svc sync"]) await world.says(number, said);
+  otherSyncsBefore(world, other, { at: world.stores.locks, method: "release", when: "after" });
+  await world.says(number, "svc rollback");
+  expect(syncedIn(world)).toEqual([WEB, WEB, WEB]);
+  expect(await world.stores.deployments.list()).toMatchObject([
+    { application: WEB, change: { number: other }, outcome: "succeeded" },
+  ]);
+});
+
 test("a head no longer counts as deployed after a rollback whose outcome Argo CD does not tell", async () => {
   const world = new CutWorld();
   const number = world.open(config("web", "2"));

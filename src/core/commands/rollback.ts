@@ -1,7 +1,8 @@
 import { placeOf } from "../../config/rules/rule-match.js";
 import { findWritten, lockTaken, restoreSpec } from "../deploy/deploy-head.js";
 import { deployAll, type DeployContext, deployOne, writesSpec } from "../deploy/deploy.js";
-import { endReplacedOf, keptBySet, retryWhileUnavailable, settleRollback } from "../deploy/settle.js";
+import { endReplacedOf } from "../deploy/settle-records.js";
+import { keptBySet, retryWhileUnavailable, settleRollback } from "../deploy/settle.js";
 import { type ReadFacts, readStores } from "../facts/read-facts.js";
 import { lookAtTarget, readForRollback, type RollbackReading, type RollbackTarget } from "../facts/read-rollback.js";
 import { destinationOf, type LiveApplication, specEqual, syncsItself } from "../model/application.js";

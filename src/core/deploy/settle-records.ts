@@ -1,13 +1,16 @@
-import { destinationOf, type LiveApplication } from "../model/application.js";
+import { destinationOf, type LiveApplication, projectOf } from "../model/application.js";
 import { type ChangeRequestRef, sameChangeRequest } from "../model/change-request.js";
-import type { Deployment } from "../model/deployment.js";
-import { StoreUnavailable } from "../model/errors.js";
+import { allInTurns } from "../model/collections.js";
+import { type Deployment, isOfReplaced } from "../model/deployment.js";
+import { DeployerFailure, ifReadable, StoreUnavailable } from "../model/errors.js";
 import type { HealthRule } from "../model/settings.js";
 import type { ShownDeployment } from "../ports/code-host.js";
 import type { CommandPorts } from "../ports/context.js";
 import type { SyncLookup } from "../ports/deployer.js";
+import type { DeploymentStore } from "../ports/stores.js";
+import type { DeployContext } from "./deploy.js";
 import { awaitHealth, lookupOf } from "./health.js";
-import { endDeployment, endReplaced, undoIdOf } from "./settle.js";
+import { endOthers, undoIdOf, updateRecord } from "./settle.js";
 
 type SettlePorts = Pick<CommandPorts, "deployer" | "deployments" | "locks" | "clock" | "log">;
 
@@ -44,7 +47,7 @@ async function settleOne(record: Unsettled, ports: SettlePorts): Promise<Settled
     if (live === undefined || (await endReplaced(live, [record], ports)).length === 0) return undefined;
     const outcome = await lookUp(record, live, ports);
     if (outcome === undefined) {
-      if (record.outcome === "started") await ports.deployments.save({ ...record, outcome: "unknown" });
+      if (record.outcome === "started") await updateRecord({ ...record, outcome: "unknown" }, ports);
       return undefined;
     }
     await writeDown(record, outcome, ports);
@@ -94,21 +97,21 @@ async function lookAtHealth(
 
 async function writeDown(record: Unsettled, outcome: Settled["outcome"], ports: SettlePorts): Promise<void> {
   const { application, change } = record;
+  if ((outcome === "succeeded" || outcome === "rolled-back") && (await isLockOf(record, ports))) {
+    await endOthers(application, change, ports);
+    await ports.locks.release(application, change);
+  }
   switch (outcome) {
     case "succeeded":
-      if (await isLockOf(record, ports)) await endDeployment(application, change, ports);
       // The seconds are those that svc waited for, in vain.
-      return ports.deployments.save({
-        ...record,
-        outcome,
-        seconds: undefined,
-        settledAt: ports.clock.now().toISOString(),
-      });
+      return updateRecord(
+        { ...record, outcome, seconds: undefined, settledAt: ports.clock.now().toISOString() },
+        ports,
+      );
     case "failed":
     case "not-healthy":
-      return ports.deployments.save({ ...record, outcome: "failed", undoing: undefined });
+      return updateRecord({ ...record, outcome: "failed", undoing: undefined }, ports);
     case "rolled-back":
-      if (await isLockOf(record, ports)) await endDeployment(application, change, ports);
       return ports.deployments.remove(application, change);
   }
 }
@@ -117,4 +120,45 @@ async function writeDown(record: Unsettled, outcome: Settled["outcome"], ports: 
 async function isLockOf({ application, change, revision }: Deployment, { locks }: SettlePorts): Promise<boolean> {
   const lock = await locks.find(application);
   return lock?.planRevision === revision && sameChangeRequest(lock.holder, change);
+}
+
+/** Ends records of an Application that was deleted and recreated since. @returns The other records. */
+export async function endReplaced(
+  live: LiveApplication,
+  records: readonly Deployment[],
+  { deployments }: { readonly deployments: Pick<DeploymentStore, "remove"> },
+): Promise<readonly Deployment[]> {
+  const replaced = records.filter((record) => isOfReplaced(record, live));
+  await Promise.all(replaced.map(({ application, change, uid }) => deployments.remove(application, change, uid)));
+  return records.filter((record) => !replaced.includes(record));
+}
+
+/**
+ * Does the same for all records of a change request, also where the Application is gone. One that cannot be read ends none.
+ * @throws {StoreUnavailable}
+ */
+export async function endReplacedOf(
+  change: ChangeRequestRef,
+  {
+    deployments,
+    deployer,
+    log,
+  }: Pick<DeployContext, "deployer" | "log"> & { readonly deployments: Pick<DeploymentStore, "ofChange" | "remove"> },
+): Promise<void> {
+  // Whoever reads them next says that they cannot be read.
+  const records = await ifReadable(deployments.ofChange(change), []);
+  const named = records.filter(({ uid }) => uid !== undefined);
+  await allInTurns(named, async (record) => {
+    const { application, uid, specWritten, specBefore } = record;
+    try {
+      const live = await deployer.findApplication(application);
+      if (live !== undefined) await endReplaced(live, [record], { deployments });
+      else if (await deployer.isGone(application, projectOf(specWritten ?? specBefore))) {
+        await deployments.remove(application, record.change, uid);
+      }
+    } catch (error) {
+      if (!(error instanceof DeployerFailure)) throw error;
+      log.warn({ application, err: error }, "could not tell whether an application was made again");
+    }
+  });
 }

@@ -1,13 +1,11 @@
-import { type ApplicationSpec, type LiveApplication, projectOf, specEqual, syncsItself } from "../model/application.js";
+import { type ApplicationSpec, type LiveApplication, specEqual, syncsItself } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequestRef, changeRequestRef, sameChangeRequest } from "../model/change-request.js";
-import { allInTurns } from "../model/collections.js";
 import type { DeployingCommand } from "../model/command.js";
-import { type Deployment, isOfReplaced, restoredSpec } from "../model/deployment.js";
+import { type Deployment, restoredSpec } from "../model/deployment.js";
 import {
   DeployerFailure,
   HostFailure,
-  ifReadable,
   LeaseLost,
   neverStarted,
   safeMessage,
@@ -18,7 +16,6 @@ import { referenceTo } from "../model/host-words.js";
 import { endOf } from "../model/progress.js";
 import type { ApplicationSync, AutomaticRollback, SyncedResource, SyncOutcome } from "../model/result.js";
 import type { Clock } from "../ports/clock.js";
-import type { DeploymentStore } from "../ports/stores.js";
 import type { DeployContext, DeployOutcome, SettleContext } from "./deploy.js";
 import { awaitHealth, failure, type HealthEnd, lookupOf } from "./health.js";
 
@@ -37,7 +34,7 @@ export async function settleSync(
   const { application } = record;
   const later = "svc notes how it ended, and releases its lock if it succeeded, once the store is back";
   return settle(application, later, context, [
-    ...(outcome.kind === "succeeded" ? [() => endDeployment(application, context.change, context)] : []),
+    ...(outcome.kind === "succeeded" ? endDeployment(application, context) : []),
     // Last: a record without an outcome is looked at again.
     () => writeOutcome(record, outcome, context),
   ]);
@@ -60,7 +57,7 @@ export async function settleRollback(
     case "succeeded":
       return settle(application, LOCK_STAYS, context, [
         () => deployments.remove(application, change),
-        () => endDeployment(application, change, context),
+        ...endDeployment(application, context),
       ]);
     case "failed":
     case "running":
@@ -72,11 +69,19 @@ export async function settleRollback(
 
 const LOCK_STAYS = "its lock is kept until the next command or until it expires";
 
+type Write = () => Promise<unknown>;
+
 /**
  * What was deployed, the head or the target branch, replaces what other change requests deployed before, and needs no lock any more.
- * After a restart another one may have the lock: it deploys on top.
+ * Each write may be repeated: once the lock is released, nothing removes a record of others.
  */
-export async function endDeployment(
+function endDeployment(application: ApplicationName, context: SettleContext): readonly Write[] {
+  const { change, locks } = context;
+  return [() => endOthers(application, change, context), () => locks.release(application, change)];
+}
+
+/** Ends the records of other change requests. After a restart another one may have the lock: it deploys on top. */
+export async function endOthers(
   application: ApplicationName,
   change: ChangeRequestRef,
   { deployments, locks }: Pick<SettleContext, "deployments" | "locks">,
@@ -86,48 +91,15 @@ export async function endDeployment(
   const records = await deployments.ofApplication(application);
   const replaced = records.filter((record) => !sameChangeRequest(record.change, change));
   await Promise.all(replaced.map((record) => deployments.remove(application, record.change)));
-  await locks.release(application, change);
 }
 
-/** Ends records of an Application that was deleted and recreated since. @returns The other records. */
-export async function endReplaced(
-  live: LiveApplication,
-  records: readonly Deployment[],
-  { deployments }: { readonly deployments: Pick<DeploymentStore, "remove"> },
-): Promise<readonly Deployment[]> {
-  const replaced = records.filter((record) => isOfReplaced(record, live));
-  await Promise.all(replaced.map(({ application, change, uid }) => deployments.remove(application, change, uid)));
-  return records.filter((record) => !replaced.includes(record));
-}
-
-/**
- * Does the same for all records of a change request, also where the Application is gone. One that cannot be read ends none.
- * @throws {StoreUnavailable}
- */
-export async function endReplacedOf(
-  change: ChangeRequestRef,
-  {
-    deployments,
-    deployer,
-    log,
-  }: Pick<DeployContext, "deployer" | "log"> & { readonly deployments: Pick<DeploymentStore, "ofChange" | "remove"> },
+/** Writes a record anew, unless somebody who deployed since has ended it. */
+export async function updateRecord(
+  record: Deployment,
+  { deployments }: Pick<SettleContext, "deployments">,
 ): Promise<void> {
-  // Whoever reads them next says that they cannot be read.
-  const records = await ifReadable(deployments.ofChange(change), []);
-  const named = records.filter(({ uid }) => uid !== undefined);
-  await allInTurns(named, async (record) => {
-    const { application, uid, specWritten, specBefore } = record;
-    try {
-      const live = await deployer.findApplication(application);
-      if (live !== undefined) await endReplaced(live, [record], { deployments });
-      else if (await deployer.isGone(application, projectOf(specWritten ?? specBefore))) {
-        await deployments.remove(application, record.change, uid);
-      }
-    } catch (error) {
-      if (!(error instanceof DeployerFailure)) throw error;
-      log.warn({ application, err: error }, "could not tell whether an application was made again");
-    }
-  });
+  const known = await deployments.ofApplication(record.application);
+  if (known.some(({ change }) => sameChangeRequest(change, record.change))) await deployments.save(record);
 }
 
 /** Runs the writes in order, each repeated while the store is unavailable. If it stays so, `later` says what follows. */
@@ -135,7 +107,7 @@ async function settle(
   application: ApplicationName,
   later: string,
   { clock, log }: Pick<SettleContext, "clock" | "log">,
-  writes: readonly (() => Promise<unknown>)[],
+  writes: readonly Write[],
 ): Promise<string | undefined> {
   try {
     for (const write of writes) await retryWhileUnavailable(clock, write);
@@ -154,7 +126,7 @@ async function writeOutcome(
 ): Promise<void> {
   if (outcome.kind !== "untouched") {
     const seconds = Math.round((clock.now().getTime() - Date.parse(record.timestamp)) / 1000);
-    return deployments.save({ ...record, outcome: endOf(outcome), undoing: undefined, seconds });
+    return updateRecord({ ...record, outcome: endOf(outcome), undoing: undefined, seconds }, { deployments });
   }
   if (outcome.earlier !== undefined) return deployments.save(outcome.earlier);
   return deployments.remove(record.application, record.change);

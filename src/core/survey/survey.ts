@@ -1,4 +1,4 @@
-import { endReplaced } from "../deploy/settle.js";
+import { endReplaced } from "../deploy/settle-records.js";
 import { HYDRATED, movingPositions, sideOf } from "../detect/inputs/moving-sources.js";
 import { type AffectedApplication, detect, type Detection, scanSides } from "../detect/scan/affected.js";
 import {

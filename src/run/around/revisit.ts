@@ -1,8 +1,7 @@
 import { linksOf } from "../../comments/parts.js";
 import { type Around, endProgress, publishReminder } from "../../comments/reminder.js";
 import { planAgain } from "../../core/commands/selection.js";
-import { isUnsettled, type Settled, settleRecords } from "../../core/deploy/settle-records.js";
-import { endReplacedOf } from "../../core/deploy/settle.js";
+import { endReplacedOf, isUnsettled, type Settled, settleRecords } from "../../core/deploy/settle-records.js";
 import { createLifting } from "../../core/facts/approval.js";
 import { isLater } from "../../core/facts/missed.js";
 import {
