@@ -14,7 +14,6 @@ import type { Log } from "./core/ports/log.js";
 import { CannotListen } from "./http/listen.js";
 import { SERVICE } from "./names.js";
 import { createLogger } from "./observe/log.js";
-import type { Tracing } from "./observe/tracing/start-tracing.js";
 
 /** Runs the program. @returns The exit code, or undefined while the service runs. */
 async function main(argv: readonly string[]): Promise<number | undefined> {
@@ -169,7 +168,7 @@ async function run(files: Files): Promise<number | undefined> {
 }
 
 /** Loads OpenTelemetry only if traces are exported. */
-async function startTraces(log: Log): Promise<Tracing | undefined> {
+async function startTraces(log: Log) {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: all, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: traces } = process.env;
   if ((all ?? "") === "" && (traces ?? "") === "") return undefined;
   const { startTracing } = await import("./observe/tracing/start-tracing.js");

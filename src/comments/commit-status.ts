@@ -23,7 +23,7 @@ export type StatusFacts =
   | { readonly kind: "detected"; readonly detected: Detected }
   | { readonly kind: "planned"; readonly facts: Facts };
 
-export type Detected =
+type Detected =
   | { readonly kind: "nothing"; readonly atMerge: readonly string[] }
   /** Only the repository's rules change, and lack the approval that this needs. */
   | { readonly kind: "rules"; readonly missing: string }

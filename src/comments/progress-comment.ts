@@ -1,8 +1,8 @@
-import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
+import type { ChangeRequest } from "../core/model/change-request.js";
 import type { DeployingCommand } from "../core/model/command.js";
 import type { Phase, ReportProgress } from "../core/model/progress.js";
 import type { Clock } from "../core/ports/clock.js";
-import type { CodeHost, Reaction } from "../core/ports/code-host.js";
+import type { CodeHost } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
 import { markerLine, remark } from "./marker.js";
@@ -28,7 +28,7 @@ interface ProgressParts {
   readonly alongside?: (() => Promise<void>) | undefined;
 }
 
-export interface ProgressComment {
+interface ProgressComment {
   readonly report: ReportProgress;
   /** Stops writing. Resolves to the id of the comment, for the result to replace it; undefined if none was posted. */
   end(): Promise<string | undefined>;
@@ -118,34 +118,4 @@ const ENDS = { succeeded: "✅ succeeded", failed: "❌ failed", unknown: "❓ t
 function bar(part: number): string {
   const full = Math.min(BAR_LENGTH, Math.floor(part * BAR_LENGTH));
   return "▰".repeat(full) + "▱".repeat(BAR_LENGTH - full);
-}
-
-export interface CommandMarks {
-  /** Adds the final reaction, if any, after the first one. Never throws. */
-  end(reaction: "done" | "failed" | undefined): Promise<void>;
-}
-
-/** Reacts with "seen" in the background. A failed reaction does not fail the command. */
-export function markCommand(
-  host: CodeHost,
-  change: ChangeRequestRef,
-  commentId: string,
-  watcher: { set(): void; failed(reaction: Reaction, error: unknown): void },
-): CommandMarks {
-  const set = async (reaction: Reaction): Promise<void> => {
-    try {
-      await host.react(change, commentId, reaction);
-    } catch (error) {
-      watcher.failed(reaction, error);
-      return;
-    }
-    watcher.set();
-  };
-  const seen = set("seen");
-  return {
-    async end(reaction) {
-      await seen;
-      if (reaction !== undefined) await set(reaction);
-    },
-  };
 }

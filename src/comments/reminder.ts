@@ -31,7 +31,7 @@ export interface ReminderFacts {
   readonly now: Date;
 }
 
-export interface Around {
+interface Around {
   readonly gained: CommitRange;
   readonly next: NextStep;
   /** Undefined if a rollback would be refused. */

@@ -22,7 +22,7 @@ export const YAML_LIMITS: YamlLimits = {
 };
 
 /** Why a text was refused: it exceeds a limit, is not valid YAML, or parsers would read it differently. */
-export type YamlRefusal = keyof YamlLimits | "unknown-alias" | "collection-key" | "syntax";
+type YamlRefusal = keyof YamlLimits | "unknown-alias" | "collection-key" | "syntax";
 
 /** Refuses a text at an offset. The message quotes nothing of the text, so it is safe to show. */
 export class YamlRefused extends Error {

@@ -43,9 +43,6 @@ export function patternProblem(pattern: string): string | undefined {
   return bracesProblem(pattern) ?? partsProblem(pattern);
 }
 
-/** The JSON Schema of a pattern of names. It accepts more than `namePatternProblem`. */
-export const NAME_PATTERN_FORM = { ...PATTERN_FORM, pattern: `^(?!.*\\s)${PATTERN_FORM.pattern.slice(1)}` } as const;
-
 /**
  * Explains why a text is not a pattern of names in Kubernetes; undefined if it is one. These have no white space, braces or commas, so
  * that what was meant as a list, or `{a, b}`, `{a}` or `${NAME}`, would silently match less than its author believes.

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { COMMAND_ACCESS, MERGE_METHODS, ON_FAILURE, UPDATE_BRANCH } from "../core/model/settings.js";
 import { HOST_IDS, HOST_PREFIXES } from "../names.js";
 import { nearest } from "./nearest.js";
-import { NAME_PATTERN_FORM, namePatternProblem, PATTERN_FORM, patternProblem } from "./pattern.js";
+import { namePatternProblem, PATTERN_FORM, patternProblem } from "./pattern.js";
 import { ADDRESS_FORM, isRepositoryAddress, repositoryProblem } from "./repository-names.js";
 import { OTHER_NAMES } from "./server/section-names.js";
 
@@ -137,6 +137,9 @@ function sound(allowed: string, problemOf: (value: string) => string | undefined
 export function pattern() {
   return sound("an exact name, or a pattern with `*`", patternProblem).meta({ title: "pattern", ...PATTERN_FORM });
 }
+
+/** The JSON Schema of a pattern of names. It accepts more than `namePatternProblem`. */
+const NAME_PATTERN_FORM = { ...PATTERN_FORM, pattern: `^(?!.*\\s)${PATTERN_FORM.pattern.slice(1)}` } as const;
 
 /** A pattern of names in Kubernetes, such as those of applications. These have no capitals: `Web` means `web`. */
 export function namePattern(problemOf = namePatternProblem) {

@@ -13,10 +13,10 @@ import {
   type YAMLMap,
 } from "yaml";
 import type * as z from "zod";
-import { composeYaml, YAML_LIMITS, type YamlRefusal, YamlRefused } from "./bounded-yaml.js";
+import { composeYaml, YAML_LIMITS, YamlRefused } from "./bounded-yaml.js";
 
 /** A position in a configuration file; lines and columns count from 1. */
-export interface Place {
+interface Place {
   readonly file: string;
   readonly line: number;
   readonly column: number;
@@ -111,7 +111,7 @@ const SYNTAX: Partial<Record<ErrorCode, string>> = {
 
 const ONE_DOCUMENT = "not valid YAML: only one document is allowed in this file; remove the `---`";
 
-const REFUSED: Readonly<Partial<Record<YamlRefusal, string>>> = {
+const REFUSED: Readonly<Partial<Record<YamlRefused["reason"], string>>> = {
   characters: "the file is too large",
   depth: "not valid YAML: it is nested too deeply",
   documents: ONE_DOCUMENT,

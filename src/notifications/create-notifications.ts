@@ -10,7 +10,7 @@ import type { Notification } from "../core/model/notification.js";
 import type { Log } from "../core/ports/log.js";
 import type { Notifications, Outbox } from "../core/ports/notifications.js";
 import { HOST_IDS, HOST_TITLES } from "../names.js";
-import { type Message, messageOf, type MessageParts, type NotificationEvent, pageOf } from "./message.js";
+import { type Message, messageOf, type MessageParts, pageOf } from "./message.js";
 
 /** Writes a message for each receiver that wants a notification, and puts it in the outbox. */
 export function createNotifications(
@@ -283,6 +283,8 @@ function changeOf(change: ChangeRequestRef, { hostPageOf, pagesUrl }: MessagePar
   const [url, page] = [hostPageOf(change), pageOf(change, pagesUrl)];
   return { host, repository, number, name: changeRequestName(change), url, page };
 }
+
+export type NotificationEvent = (typeof NOTIFICATION_EVENTS)[number];
 
 /** The events that a notification reports, the main one first. */
 export function eventsOf(notification: Notification): readonly [NotificationEvent, ...NotificationEvent[]] {

@@ -1,5 +1,4 @@
 import { shortened, withoutDeceivers } from "../comments/parts.js";
-import type { NOTIFICATION_EVENTS } from "../config/server/server-schema.js";
 import { changePagePath, changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { AllHostWords } from "../core/model/host-words.js";
 import type {
@@ -211,5 +210,3 @@ export function pageOf(change: ChangeRequestRef, pagesUrl: string | undefined): 
 function oneLine(text: string): string {
   return shortened(withoutDeceivers(text).replace(/[\n\t]+/g, " "), LONGEST_LINE);
 }
-
-export type NotificationEvent = (typeof NOTIFICATION_EVENTS)[number];

@@ -25,14 +25,15 @@ import { BodyBudget } from "../hosts/receive-body.js";
 import { HOSTS, hostWords } from "../hosts/registry.js";
 import { listen } from "../http/listen.js";
 import { HOST_IDS } from "../names.js";
-import { createTelemetry, type ObservedHost, type Telemetry } from "../observe/telemetry.js";
+import { createTelemetry, type Telemetry } from "../observe/telemetry.js";
 import { wrapPort } from "../observe/wrap-port.js";
 import type { QueueTiming } from "../queue/in-process.js";
 import { Complaints } from "../run/around/complaints.js";
 import { Outsiders } from "../run/around/outsiders.js";
-import { type Dependencies, readSummary } from "../run/line/run.js";
+import type { Dependencies } from "../run/line/run.js";
 import type { Stores } from "../store/stores.js";
 import { createAuth } from "../web/auth/create-auth.js";
+import { readSummary } from "../web/host-summaries.js";
 import { createWebServer } from "../web/server.js";
 import { createSite } from "../web/site.js";
 import { createCheckRunner } from "../workers/check-runner.js";
@@ -355,7 +356,7 @@ function openPages({ config, clock, log, opened }: Start, parts: PageParts): Req
   });
 }
 
-function observedHosts(config: ServerConfig): readonly ObservedHost[] {
+function observedHosts(config: ServerConfig): Parameters<typeof createTelemetry>[1] {
   return HOST_IDS.flatMap((id) => {
     const apiUrl = HOSTS[id].configured(config)?.apiUrl;
     return apiUrl === undefined ? [] : [{ id, apiUrl, rateLimitOf: (headers) => HOSTS[id].rateLimitOf(headers) }];

@@ -1,10 +1,20 @@
 import { LRUCache } from "lru-cache";
 import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-request.js";
 import { safeMessage } from "../core/model/errors.js";
+import type { NextStep } from "../core/model/next-step.js";
+import type { Facts } from "../core/policy/facts.js";
+import { nextStep } from "../core/policy/next-step.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Log } from "../core/ports/log.js";
-import type { ChangeSummary } from "../run/line/run.js";
+import { openChange, type Dependencies, readChangeFacts } from "../run/line/run.js";
 import { TooSlow, within } from "./time-limit.js";
+
+/** The head of a change request's page. */
+export interface ChangeSummary extends Pick<Facts, "change" | "approval" | "missingForRules"> {
+  /** The stored plan is one of the head. */
+  readonly planned: boolean;
+  readonly next: NextStep;
+}
 
 /** Where a change request stands. `why` is a sentence for people. */
 type HostSummary =
@@ -64,4 +74,19 @@ export class HostSummaries {
     this.#answers.set(key, answer);
     return answer;
   }
+}
+
+/**
+ * Asks the host for a change request, and reads the repository's file. Undefined if the host is no longer configured.
+ * @throws {HostFailure | RepositoryFailure | StoreUnavailable}
+ */
+export async function readSummary(ref: ChangeRequestRef, source: Dependencies): Promise<ChangeSummary | undefined> {
+  const host = source.hosts[ref.host];
+  if (host === undefined) return undefined;
+  const asking = { ...source, host };
+  const change = await host.getChangeRequest(ref);
+  const { settings, problems } = await openChange(change, asking);
+  const { facts } = await readChangeFacts(change, settings, asking, { problems });
+  const { approval, missingForRules, plan } = facts;
+  return { change, approval, missingForRules, planned: plan?.current === true, next: nextStep(facts) };
 }

@@ -6,9 +6,16 @@ import type { NotificationReceiver } from "../../src/config/server/server.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { Notification } from "../../src/core/model/notification.js";
 import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook.js";
-import { eventsOf, jsonBody, selected, slackBody, teamsBody } from "../../src/notifications/create-notifications.js";
+import {
+  eventsOf,
+  jsonBody,
+  selected,
+  slackBody,
+  teamsBody,
+  type NotificationEvent,
+} from "../../src/notifications/create-notifications.js";
 import { signatureHeaders } from "../../src/notifications/deliver.js";
-import { messageOf, type NotificationEvent } from "../../src/notifications/message.js";
+import { messageOf } from "../../src/notifications/message.js";
 import { WORDS } from "../comments/samples.js";
 
 const change = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 } as const;

@@ -1,8 +1,6 @@
 import type { Check } from "../../core/model/check.js";
 import type { RuledApplication } from "../../core/model/settings.js";
-import type { HostId } from "../../names.js";
 import { matchesName, mayMeanName } from "../pattern.js";
-import { namesOn } from "../repository-names.js";
 
 /** Selects applications that match everything it names. All values are patterns. */
 export interface RuleSelectors {
@@ -25,11 +23,6 @@ export function describeSelectors({ name, project, destination }: RuleSelectors)
 
 export function checksFor(checks: readonly Check[], application: string): readonly Check[] {
   return checks.filter((check) => mayMeanName(check.applications, application));
-}
-
-/** The same checks, but only teams of this host can override them. */
-export function checksOn(host: HostId, checks: readonly Check[]): readonly Check[] {
-  return checks.map((check) => ({ ...check, overridableBy: namesOn(host, check.overridableBy) }));
 }
 
 /** The place of an application among stages: the first pattern that matches, or else the last stage. */

@@ -1,4 +1,4 @@
-import { type ConfigProblem, type ConfigTree, keyPath, type MapTree, type Place } from "../yaml-tree.js";
+import { type ConfigProblem, type ConfigTree, keyPath, type MapTree } from "../yaml-tree.js";
 
 export interface OtherName {
   /** Keys of the map that holds the section. */
@@ -58,7 +58,7 @@ function mapAt(tree: ConfigTree | undefined, [part, ...rest]: readonly string[])
 
 /** Renames or removes one key; the others keep their order. */
 function changedAt(tree: MapTree, [part, ...rest]: readonly string[], key: string, name: string | undefined): MapTree {
-  type Entry = readonly [string, { readonly keyAt: Place; readonly value: ConfigTree }];
+  type Entry = readonly [string, { readonly keyAt: MapTree["at"]; readonly value: ConfigTree }];
   const entries = [...tree.entries].flatMap(([known, entry]): readonly Entry[] => {
     if (part === undefined) {
       if (known !== key) return [[known, entry]];

@@ -41,7 +41,7 @@ function certificateFile(readFile: ReadFile) {
   }).meta({ title: "path", type: "string", pattern: "\\S" });
 }
 
-export interface StoreAddress {
+interface StoreAddress {
   readonly host: string;
   readonly port: number;
 }

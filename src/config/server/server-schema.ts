@@ -271,7 +271,7 @@ function receiverAddress() {
 }
 
 /** Reads an environment variable; undefined if it is not set. */
-export type ReadVariable = (name: string) => string | undefined;
+type ReadVariable = (name: string) => string | undefined;
 
 const COMMAND_WORD = /^[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?$/;
 

@@ -18,7 +18,7 @@ import {
 } from "../yaml-tree.js";
 import { renameSections } from "./section-names.js";
 import { isLoopback, type ReadFile } from "./server-parts.js";
-import { type ReadVariable, serverSchema } from "./server-schema.js";
+import { serverSchema } from "./server-schema.js";
 
 /** The server's file after validation, with all defaults. Durations are in milliseconds, keys and certificates PEM text. */
 export type ServerConfig = CamelKeys<z.infer<ReturnType<typeof serverSchema>>>;
@@ -111,7 +111,7 @@ export function loadServerConfig(
 /** Where a file that is being checked gets what it names. */
 interface Sources {
   readonly readFile: ReadFile;
-  readonly readVariable: ReadVariable;
+  readonly readVariable: (name: string) => string | undefined;
 }
 
 let schema: ReturnType<typeof serverSchema> | undefined;

@@ -19,6 +19,11 @@ export class LeaseLost extends Error {
   }
 }
 
+/** An earlier attempt of the run may have deployed, so reporting a failure could be wrong. */
+export class NotRecovered extends Error {
+  override readonly name = "NotRecovered";
+}
+
 /** A stored value has a version or a shape that this version of the service cannot read. */
 export class StoredValueUnreadable extends Error {
   override readonly name = "StoredValueUnreadable";

@@ -1,24 +1,17 @@
 import { setTimeout } from "node:timers/promises";
-import { diag, DiagLogLevel, trace, type Tracer } from "@opentelemetry/api";
+import { diag, DiagLogLevel, trace } from "@opentelemetry/api";
 import { core, NodeSDK, resources } from "@opentelemetry/sdk-node";
 import type { Log } from "../../core/ports/log.js";
 import { SERVICE } from "../../names.js";
 
 const MAX_CLOSE_MS = 2000;
 
-/** Exports traces to a collector. */
-export interface Tracing {
-  readonly tracer: Tracer;
-  /** Sends the remaining spans, within two seconds. */
-  close(): Promise<void>;
-}
-
 /**
  * Starts OpenTelemetry, which reads its standard environment variables itself
  * (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). Exports traces only: metrics are
  * scraped.
  */
-export function startTracing(version: string, log: Log): Tracing {
+export function startTracing(version: string, log: Log) {
   // By default OpenTelemetry is silent, even if it cannot reach the collector.
   const warn = (problem: string) => log.warn({ problem: problem.slice(0, 300) }, "OpenTelemetry reported a problem");
   const silent = () => undefined;
@@ -36,6 +29,7 @@ export function startTracing(version: string, log: Log): Tracing {
   sdk.start();
   return {
     tracer: trace.getTracer(SERVICE, version),
+    /** Sends the remaining spans, within two seconds. */
     async close() {
       // An unreachable collector must not use up the time a container has to stop.
       const late = new AbortController();

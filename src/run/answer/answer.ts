@@ -8,7 +8,6 @@ import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-re
 import { nextTurn } from "../../core/model/collections.js";
 import { LeaseLost, StoreUnavailable } from "../../core/model/errors.js";
 import type { CommandResult, Refusal, ResultKind } from "../../core/model/result.js";
-import type { Settings } from "../../core/model/settings.js";
 import { adviceAfter } from "../../core/policy/next-step.js";
 import { mayStartOnApproval } from "../around/revisit.js";
 import {
@@ -21,7 +20,7 @@ import {
   type Silent,
 } from "../line/outcome.js";
 import { outsiderIn } from "../line/permit.js";
-import { openChange, readChangeFacts, type Run, type SettingsSource } from "../line/run.js";
+import { openChange, readChangeFacts, type Run } from "../line/run.js";
 import { auditFactsOf, auditRun } from "./audit.js";
 import { tellReceivers } from "./notify.js";
 import { PlanComment, planTexts } from "./plan-comment.js";
@@ -160,7 +159,8 @@ export async function advise(
   // A push or a close stops a plan. Other answers are given in any case, most of all the one that says what was stopped.
   const asking = result.kind === "planned" ? run : { ...run, signal: undefined };
   try {
-    const known = settings ?? (await settingsOfClosed(change, asking));
+    // A command on a closed change request is refused before its settings are read.
+    const known = settings ?? (change.state === "open" ? undefined : (await openChange(change, asking)).settings);
     if (known === undefined) return {};
     const planned = result.kind === "planned" ? { plan: result.plan } : {};
     const followed = change.state === "open" && setsStatus(result);
@@ -192,11 +192,6 @@ function isAdvised(result: CommandResult): boolean {
   if (result.kind !== "refused") return !UNADVISED.has(result.kind);
   const { reason } = result.refusal;
   return reason === "nothing-locked" || reason === "not-locked" || reason === "closed" || reason === "repository-file";
-}
-
-/** A command on a closed change request is refused before its settings are read. */
-async function settingsOfClosed(change: ChangeRequest, run: SettingsSource): Promise<Settings | undefined> {
-  return change.state === "open" ? undefined : (await openChange(change, run)).settings;
 }
 
 /** The comments that answer a command, the last one with a note of the earlier syncs whose outcome was looked up first. */

@@ -17,7 +17,7 @@ import { tooMuch } from "../../core/ports/compute.js";
 import type { Run } from "../line/run.js";
 
 /** What a plan's comment is written with. */
-export type Shower = Omit<Run, "attempt">;
+type Shower = Omit<Run, "attempt">;
 
 /** What the comment of a plan shows. */
 export interface Living {

@@ -1,4 +1,4 @@
-import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from "../../comments/commit-status.js";
+import { commitStatusOf, type StatusFacts, type StatusText } from "../../comments/commit-status.js";
 import { BASE_MOVED } from "../../comments/plan.js";
 import { type Present, presentOf } from "../../comments/present.js";
 import { withPresentLocks } from "../../core/commands/locks.js";
@@ -35,7 +35,7 @@ import {
   readChangeFacts,
   type Run,
 } from "../line/run.js";
-import { type Living, type Place, PlanComment, type Shower } from "./plan-comment.js";
+import { type Living, type Place, PlanComment } from "./plan-comment.js";
 import { hasCommitStatus, orInAMinute, setCommitStatus, setStatusText, setStoredStatus } from "./status.js";
 
 const MAX_CORRECTIONS = 3;
@@ -284,7 +284,7 @@ export async function showEnd(change: ChangeRequest, records: readonly Deploymen
 }
 
 /** Shows in the plan how far a deployment is that runs now. Never throws: what fails is shown at its end. */
-export async function showProgress(change: ChangeRequest, run: Shower): Promise<void> {
+export async function showProgress(change: ChangeRequest, run: Omit<Run, "attempt">): Promise<void> {
   try {
     const [plan, records] = await Promise.all([run.plans.find(change), run.deployments.ofChange(change)]);
     if (plan?.head !== change.headRevision) return;
@@ -380,14 +380,17 @@ async function detectedOf(
   const isFree = !needsApproval(others, rules) && others.every((one) => holdsOn(one, holds).length === 0);
   // A file that could not be read may hide an application, and only a plan asks for an approval or names a hold.
   const certain = notes.length === 0 && isFree;
-  if (found.length > 0 || !certain) return { kind: "detected", detected: awaiting(found, change, run) };
+  if (found.length > 0 || !certain) return awaiting(found, change, run);
   const missing = await missingForRules({ ...context, approvals: createApprovals(context) });
   const atMerge = others.map(({ application }) => application);
-  const detected: Detected = missing === undefined ? { kind: "nothing", atMerge } : { kind: "rules", missing };
-  return { kind: "detected", detected };
+  return {
+    kind: "detected",
+    detected: missing === undefined ? { kind: "nothing", atMerge } : { kind: "rules", missing },
+  };
 }
 
-function awaiting(applications: readonly string[], { fork }: ChangeRequest, { config }: Run): Detected {
-  if (fork && !config.defaults.allowForks) return { kind: "barred" };
-  return applications.length === 0 ? { kind: "unknown" } : { kind: "affected", applications };
+function awaiting(applications: readonly string[], { fork }: ChangeRequest, { config }: Run): StatusFacts {
+  if (fork && !config.defaults.allowForks) return { kind: "detected", detected: { kind: "barred" } };
+  const isUnknown = applications.length === 0;
+  return { kind: "detected", detected: isUnknown ? { kind: "unknown" } : { kind: "affected", applications } };
 }

@@ -1,5 +1,5 @@
 import { linksOf } from "../../comments/parts.js";
-import { type Around, endProgress, publishReminder } from "../../comments/reminder.js";
+import { endProgress, publishReminder } from "../../comments/reminder.js";
 import { planAgain } from "../../core/commands/selection.js";
 import { endReplacedOf, isUnsettled, type Settled, settleRecords } from "../../core/deploy/settle-records.js";
 import { createLifting } from "../../core/facts/approval.js";
@@ -220,7 +220,7 @@ async function lookAround(
   records: readonly Deployment[],
   change: ChangeRequest,
   run: Run,
-): Promise<Around | undefined> {
+) {
   try {
     const { settings, problems, snapshot } = await openChange(change, run);
     const gained = await snapshot.commitsBetween(baseRevision ?? change.mergeBase, change.baseRevision);

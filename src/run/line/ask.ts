@@ -12,7 +12,7 @@ import type {
   RolloutMoved,
   TurnCame,
 } from "../../core/model/event.js";
-import { type Answerable, AUTOPLAN, type EarlyAccess, type GivenCommand, silent, type Silent } from "./outcome.js";
+import { type Answerable, AUTOPLAN, type GivenCommand, silent, type Silent } from "./outcome.js";
 import type { Run } from "./run.js";
 
 /** Reads an event: a command, another task, or a reason to stay silent. */
@@ -119,7 +119,7 @@ async function earlyAccess(
   change: ChangeRequestRef,
   author: User,
   { config, host, outsiders, ticket }: Run,
-): Promise<EarlyAccess> {
+): Promise<GivenCommand["access"]> {
   if (ticket.again || config.defaults.commandAccess !== "write") return "unknown";
   const may = await outsiders.mayCommand(host, change, author).catch(only(HostFailure, () => undefined));
   if (may === undefined) return "unknown";

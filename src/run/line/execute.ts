@@ -8,7 +8,15 @@ import { resumeSynced } from "../../core/commands/merge.js";
 import { resumeDeployment } from "../../core/commands/resume.js";
 import type { Revision } from "../../core/model/brand.js";
 import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../../core/model/change-request.js";
-import { BaseBranchGone, HeadMoved, HostFailure, ifReadable, isFinal, NotServed } from "../../core/model/errors.js";
+import {
+  BaseBranchGone,
+  HeadMoved,
+  HostFailure,
+  ifReadable,
+  isFinal,
+  NotRecovered,
+  NotServed,
+} from "../../core/model/errors.js";
 import type { CommandResultOf } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { OwnComment } from "../../core/ports/code-host.js";
@@ -24,17 +32,12 @@ import {
   type CarriedOut,
   type Finished,
   type Outcome,
+  type Permitted,
   refused,
   silent,
   type Silent,
 } from "./outcome.js";
-import type { Permitted } from "./permit.js";
 import { commandContext, openChange, type Run } from "./run.js";
-
-/** An earlier attempt of the run may have deployed, so reporting a failure could be wrong. */
-export class NotRecovered extends Error {
-  override readonly name = "NotRecovered";
-}
 
 /** Fetches a pushed head while the host is still asked about the change request. What fails is reported by whoever opens it. */
 export async function fetchPushed(

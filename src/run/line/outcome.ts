@@ -11,12 +11,13 @@ import type { CommandResult, Refusal, UnknownOption } from "../../core/model/res
 import type { Settings } from "../../core/model/settings.js";
 import type { Advice } from "../../core/policy/next-step.js";
 import type { OwnComment } from "../../core/ports/code-host.js";
+import type { Reloaded } from "../../core/ports/context.js";
 
 /** A command, an automatic plan or a mistyped comment: each is answered with a comment. */
 export type Answerable = GivenCommand | Autoplan | InvalidComment;
 
 /** What the host said about the author's write access before the comment was parsed; `unknown` if it was not asked. */
-export type EarlyAccess = "write" | "none" | "unknown";
+type EarlyAccess = "write" | "none" | "unknown";
 
 export interface GivenCommand {
   readonly kind: "command";
@@ -117,6 +118,14 @@ export interface Advised {
   readonly present?: Present | undefined;
   /** Whether the rules let an approval start the sync of this plan. */
   readonly startsOnApproval?: boolean;
+}
+
+/** A command that may run, with the settings that hold for it. */
+export interface Permitted extends Reloaded {
+  readonly kind: "permitted";
+  readonly asked: GivenCommand | Autoplan;
+  /** Earlier syncs whose outcome was looked up first. */
+  readonly settled: readonly Settled[];
 }
 
 /** A result, with what its answer needs. */

@@ -1,7 +1,6 @@
 import { haveSameTarget, readMarker, targetOf } from "../../comments/marker.js";
 import { COMMANDS, isGatedBy } from "../../core/commands/commands.js";
 import { plannedIn, suggestionOf } from "../../core/commands/selection.js";
-import type { Settled } from "../../core/deploy/settle-records.js";
 import { needsWriteAccess } from "../../core/facts/access.js";
 import type { ChangeRequest, User } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
@@ -12,7 +11,6 @@ import { blankFacts, type Facts } from "../../core/policy/facts.js";
 import type { Gate } from "../../core/policy/gates.js";
 import { judge } from "../../core/policy/judge.js";
 import { RULES } from "../../core/policy/rules.js";
-import type { Reloaded } from "../../core/ports/context.js";
 import { settleEarlier, startersIn } from "../around/revisit.js";
 import {
   type Answerable,
@@ -20,6 +18,7 @@ import {
   type Finished,
   type GivenCommand,
   type InvalidComment,
+  type Permitted,
   refused,
   silent,
   type Silent,
@@ -28,14 +27,6 @@ import { openChange, plansAutomatically, readChangeFacts, type Run } from "./run
 
 /** A command that deploys is run if its lost comment is younger than this. */
 const FOUND_IN_TIME_MS = 10 * 60_000;
-
-/** A command that may run, with the settings that hold for it. */
-export interface Permitted extends Reloaded {
-  readonly kind: "permitted";
-  readonly asked: GivenCommand | Autoplan;
-  /** Earlier syncs whose outcome was looked up first. */
-  readonly settled: readonly Settled[];
-}
 
 /** Decides whether a command may run now. Cheap questions come first; without the lock store nothing is read or run. */
 export async function permit(

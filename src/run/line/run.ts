@@ -1,11 +1,6 @@
 import { linksOf } from "../../comments/parts.js";
-import {
-  type CommandMarks,
-  createProgressComment,
-  markCommand,
-  type ProgressComment,
-} from "../../comments/progress-comment.js";
-import { checksOn } from "../../config/rules/rule-match.js";
+import { createProgressComment } from "../../comments/progress-comment.js";
+import { namesOn } from "../../config/repository-names.js";
 import { resolveSettings } from "../../config/rules/settings.js";
 import type { ServerConfig } from "../../config/server/server.js";
 import { describeProblem } from "../../config/yaml-tree.js";
@@ -21,14 +16,12 @@ import {
   type ChangeRequestRef,
   changeRequestRef,
 } from "../../core/model/change-request.js";
+import type { Check } from "../../core/model/check.js";
 import { HeadMoved, safeMessage } from "../../core/model/errors.js";
-import type { NextStep } from "../../core/model/next-step.js";
 import type { Phase, RunNotes, StartedApplication } from "../../core/model/progress.js";
 import { type CommandResult, wasRolledBack } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
-import type { Facts } from "../../core/policy/facts.js";
-import { nextStep } from "../../core/policy/next-step.js";
-import type { CodeHost } from "../../core/ports/code-host.js";
+import type { CodeHost, Reaction } from "../../core/ports/code-host.js";
 import type { CommandContext, CommandPorts, Reloaded } from "../../core/ports/context.js";
 import type { EventQueue, RunTicket } from "../../core/ports/event-queue.js";
 import type { LiveFeed, LiveRun } from "../../core/ports/live-feed.js";
@@ -48,10 +41,7 @@ export function plansAutomatically(change: ChangeRequest, { defaults }: ServerCo
 }
 
 /** What settings are read from; without a signal the reading is never stopped. */
-export type SettingsSource = Pick<
-  Run,
-  "config" | "host" | "hosts" | "repositories" | "detection" | "compute" | "patient"
-> & {
+type SettingsSource = Pick<Run, "config" | "host" | "hosts" | "repositories" | "detection" | "compute" | "patient"> & {
   readonly signal?: AbortSignal;
 };
 
@@ -128,6 +118,11 @@ export function commandContext(
   };
 }
 
+/** The same checks, but only teams of this host can override them. */
+function checksOn(host: HostId, checks: readonly Check[]): readonly Check[] {
+  return checks.map((check) => ({ ...check, overridableBy: namesOn(host, check.overridableBy) }));
+}
+
 /** The ports and settings that every run gets. */
 export interface Dependencies extends CommandPorts, Omit<RunPorts, "host"> {
   readonly config: ServerConfig;
@@ -175,28 +170,6 @@ function opensWhenAsked(change: ChangeRequest, run: SettingsSource): ApprovalCon
   };
 }
 
-/** The head of a change request's page. */
-export interface ChangeSummary extends Pick<Facts, "change" | "approval" | "missingForRules"> {
-  /** The stored plan is one of the head. */
-  readonly planned: boolean;
-  readonly next: NextStep;
-}
-
-/**
- * Asks the host for a change request, and reads the repository's file. Undefined if the host is no longer configured.
- * @throws {HostFailure | RepositoryFailure | StoreUnavailable}
- */
-export async function readSummary(ref: ChangeRequestRef, source: Dependencies): Promise<ChangeSummary | undefined> {
-  const host = source.hosts[ref.host];
-  if (host === undefined) return undefined;
-  const asking = { ...source, host };
-  const change = await host.getChangeRequest(ref);
-  const { settings, problems } = await openChange(change, asking);
-  const { facts } = await readChangeFacts(change, settings, asking, { problems });
-  const { approval, missingForRules, plan } = facts;
-  return { change, approval, missingForRules, planned: plan?.current === true, next: nextStep(facts) };
-}
-
 interface AttemptParts extends Pick<Run, "runId" | "config" | "host" | "live" | "complaints" | "clock" | "log"> {
   readonly ticket: Pick<RunTicket, "stepAside" | "again">;
   /** Shows elsewhere how far a deployment is, whenever its comment does. Never throws. */
@@ -214,8 +187,8 @@ export class Attempt {
   takenBefore: RunNotes["takenOver"];
   startedAt = new Date(0);
 
-  #marks: CommandMarks | undefined;
-  #comment: ProgressComment | undefined;
+  #marks: ReturnType<typeof markCommand> | undefined;
+  #comment: ReturnType<typeof createProgressComment> | undefined;
   #page: ReturnType<typeof publishProgress> | undefined;
   #background: Promise<void> | undefined;
   #environments: EnvironmentReports | undefined;
@@ -338,6 +311,32 @@ export class Attempt {
       this.#page = publishProgress({ runId: parts.runId, change, command: command.name, startedAt }, parts.live);
     }
   }
+}
+
+/** Reacts with "seen" in the background. A failed reaction does not fail the command. */
+function markCommand(
+  host: CodeHost,
+  change: ChangeRequestRef,
+  commentId: string,
+  watcher: { set(): void; failed(reaction: Reaction, error: unknown): void },
+) {
+  const set = async (reaction: Reaction): Promise<void> => {
+    try {
+      await host.react(change, commentId, reaction);
+    } catch (error) {
+      watcher.failed(reaction, error);
+      return;
+    }
+    watcher.set();
+  };
+  const seen = set("seen");
+  return {
+    /** Adds the final reaction, if any, after the first one. Never throws. */
+    async end(reaction: "done" | "failed" | undefined): Promise<void> {
+      await seen;
+      if (reaction !== undefined) await set(reaction);
+    },
+  };
 }
 
 /** Publishes to the change request's page that a run started, how far it is and that it ended. */

@@ -14,6 +14,7 @@ import {
   BaseBranchGone,
   HeadMoved,
   LeaseLost,
+  NotRecovered,
   NotServed,
   safeMessage,
   StoreUnavailable,
@@ -34,7 +35,7 @@ import { giveUpGroup } from "../around/merge-group.js";
 import { abandonRollout, giveUpRollout } from "../around/rollout.js";
 import { callNext, giveUpTurn, passTurn } from "../around/turns.js";
 import { ask, heedingStops } from "./ask.js";
-import { closeChangeRequest, NotRecovered } from "./execute.js";
+import { closeChangeRequest } from "./execute.js";
 import { handleEvent } from "./handle-event.js";
 import { type Answerable, type Finished, type Outcome, outcomeText, refused, silent } from "./outcome.js";
 import { outsiderIn } from "./permit.js";

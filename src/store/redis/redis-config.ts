@@ -1,4 +1,3 @@
-import type { StoreAddress } from "../../config/server/server-parts.js";
 import type { KvstoreSection } from "../../config/server/server.js";
 
 /** Where Redis is and how to log in. Addresses are `host:port`, with an IPv6 host in brackets; port 6379 when absent. */
@@ -45,6 +44,6 @@ export function redisConfigOf(kvstore: KvstoreSection): RedisConfig | undefined 
   return cluster === undefined ? undefined : { ...access, cluster: { addresses: cluster.addresses.map(textOf) } };
 }
 
-function textOf({ host, port }: StoreAddress): string {
+function textOf({ host, port }: { readonly host: string; readonly port: number }): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

@@ -15,7 +15,7 @@ import { accountOf, type RedirectProvider } from "./login-provider.js";
 import { type ApiAnswer, hintFor, oidcLogin } from "./oauth-client.js";
 import { oauthLogin, type Membership, type OAuthHost } from "./oauth-login.js";
 import { isRefusal, type LoginRefusal } from "./refusal.js";
-import { type AuthParts, authRoutes } from "./routes.js";
+import { authRoutes } from "./routes.js";
 import { WebSessions } from "./session.js";
 import { type ProviderTokens, TokenSeal } from "./token-seal.js";
 
@@ -109,7 +109,10 @@ const ASKED_EVERY_MS = 15 * 60_000;
 const UNANSWERED_MS = 60 * 60_000;
 const MOST_REMEMBERED = 10_000;
 
-type StandingParts = Pick<AuthParts, "config" | "users" | "providers" | "seal" | "clock" | "log">;
+type StandingParts = Pick<
+  Parameters<typeof authRoutes>[0],
+  "config" | "users" | "providers" | "seal" | "clock" | "log"
+>;
 
 /** What the provider's answer means for a login. */
 type Verdict =

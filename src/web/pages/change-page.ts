@@ -12,8 +12,8 @@ import type { HostWords } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { Plan } from "../../core/model/plan/plan.js";
 import type { AuditRecord } from "../../core/ports/audit.js";
-import type { ChangeSummary } from "../../run/line/run.js";
 import { CHANGE_ADDRESS, readChangeAddress } from "../addresses.js";
+import type { ChangeSummary } from "../host-summaries.js";
 import { activityWords, outcomeWords } from "./activity-words.js";
 import {
   changeState,

@@ -1,7 +1,6 @@
 import { afterEach, expect, test } from "@jest/globals";
 import { HostFailure } from "../../../src/core/model/errors.js";
-import type { ChangeSummary } from "../../../src/run/line/run.js";
-import { MOST_PER_MINUTE } from "../../../src/web/host-summaries.js";
+import { type ChangeSummary, MOST_PER_MINUTE } from "../../../src/web/host-summaries.js";
 import { sampleChange } from "../../comments/samples.js";
 import { failedSync, fillStores, PULL } from "../sample-stores.js";
 import { type SiteOptions, type SiteUnderTest, startSite } from "../site-under-test.js";
