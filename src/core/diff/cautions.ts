@@ -163,6 +163,8 @@ const TAKEN_ALONG: ReadonlyMap<string, string> = new Map([
   ["PersistentVolumeClaim", "its data is lost unless the volume's reclaim policy is Retain"],
   ["argoproj.io/ApplicationSet", "it deletes the Applications that the set generated, unless its policy keeps them"],
 ]);
+const CLAIMS_GO =
+  "its claims go with it, as its persistentVolumeClaimRetentionPolicy says, and their data is lost unless the volumes' reclaim policy is Retain";
 const FINALIZER = "resources-finalizer.argocd.argoproj.io";
 
 /** Whether an object stays in the cluster when it leaves git, whatever the sync. */
@@ -195,6 +197,8 @@ function deletion(identity: ManifestIdentity, base: JsonObject, options: readonl
 export function takenAlong(identity: ManifestIdentity, object: JsonObject): string | undefined {
   const known = TAKEN_ALONG.get(typeOf(identity));
   if (known !== undefined) return known;
+  const goes = valueAt(object, "spec.persistentVolumeClaimRetentionPolicy.whenDeleted") === "Delete";
+  if (goes && typeOf(identity) === "apps/StatefulSet") return CLAIMS_GO;
   return cascades(identity, object) ? "it deletes everything that this Application deployed" : undefined;
 }
 

@@ -274,6 +274,22 @@ describe("deletes", () => {
     ],
     ["a child without it", object("argoproj.io/v1alpha1/Application", "shop"), [], []],
     [
+      "a StatefulSet that takes its claims along",
+      object("apps/v1/StatefulSet", "db", {
+        spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete" } },
+      }),
+      [],
+      [
+        "pruning apps/StatefulSet guestbook/db: its claims go with it, as its persistentVolumeClaimRetentionPolicy says, and their data is lost unless the volumes' reclaim policy is Retain",
+      ],
+    ],
+    [
+      "one that leaves them",
+      object("apps/v1/StatefulSet", "db", { spec: { persistentVolumeClaimRetentionPolicy: { whenScaled: "Delete" } } }),
+      [],
+      [],
+    ],
+    [
       "Prune=false",
       withOption(claim({}), "Prune=false"),
       [],
