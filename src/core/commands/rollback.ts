@@ -2,7 +2,7 @@ import { placeOf } from "../../config/rules/rule-match.js";
 import { findWritten, lockTaken, restoreSpec } from "../deploy/deploy-head.js";
 import { deployAll, type DeployContext, deployOne, writesSpec } from "../deploy/deploy.js";
 import { endReplacedOf } from "../deploy/settle-records.js";
-import { keptBySet, retryWhileUnavailable, settleRollback } from "../deploy/settle.js";
+import { isMerged, keptBySet, retryWhileUnavailable, settleRollback } from "../deploy/settle.js";
 import { type ReadFacts, readStores } from "../facts/read-facts.js";
 import { lookAtTarget, readForRollback, type RollbackReading, type RollbackTarget } from "../facts/read-rollback.js";
 import { destinationOf, type LiveApplication, specEqual, syncsItself } from "../model/application.js";
@@ -229,6 +229,10 @@ async function rollbackOne(
   if (isWritten && !command.dryRun && (await isGoing(given, live, context))) return asGone(given, context);
   if (live === undefined) return rejected(problem);
   if (earlier.length > 0 && !isWritten && syncsItself(live)) return rejected(AUTO_SYNCED);
+  const { short } = context.hostWords[context.change.host];
+  if (earlier.length > 0 && (await isMerged(context.change, context.host))) {
+    return rejected(`nothing was deployed: this ${short} was merged meanwhile. To undo it, revert it`);
+  }
   const taken = command.dryRun ? undefined : await lockTaken(application, "Run the rollback command again", context);
   if (taken !== undefined) return rejected(taken);
   const { restores, spec } = restoredSpec(live, records);
@@ -238,9 +242,7 @@ async function rollbackOne(
   const warnings =
     record?.specWritten === undefined || restores || isBefore || isWritten
       ? []
-      : [
-          `its definition is not the one that this ${context.hostWords[context.change.host].short} wrote, and was left as it is`,
-        ];
+      : [`its definition is not the one that this ${short} wrote, and was left as it is`];
   const outcome = await deployOne({ live, spec, at: "target" }, command, context);
   if (command.dryRun) return { application, ...outcome, warnings };
   if (isWritten && live.owningSet !== undefined && outcome.kind !== "succeeded") {
@@ -322,15 +324,6 @@ export async function releaseFresh(
   await Promise.all(fresh.map(({ lock }) => locks.release(lock.application, change)));
 }
 
-/** Whether the holder has only planned the application: it never wrote anything of it to Argo CD. */
-async function isHeldByPlanAlone(
-  { application, holder }: Pick<Lock, "application" | "holder">,
-  { deployments }: Pick<DeployContext, "deployments">,
-): Promise<boolean> {
-  const records = await deployments.ofApplication(application);
-  return !records.some((record) => sameChangeRequest(record.change, holder));
-}
-
 /**
  * Takes over locks that only plans hold, all or none; who loses one is the first who waits for it. A holder that starts to deploy
  * meanwhile writes its record first and then looks whether the lock is still its own, so one of the two always sees the other.
@@ -362,8 +355,10 @@ async function takeOver(
         clock.now(),
         holder,
       );
+      // A holder with a record has written something of the application to Argo CD.
+      const records = await context.deployments.ofApplication(application);
       if (attempt.kind === "held") lost.push(attempt.lock);
-      else if (!(await isHeldByPlanAlone(lock, context))) lost.push(lock);
+      else if (records.some((record) => sameChangeRequest(record.change, holder))) lost.push(lock);
     }
   } catch (error) {
     // Nothing was deployed, and nobody tells their holders.

@@ -339,6 +339,21 @@ test("says that a set has not yet written what the rollback of its parent gave i
   ]);
 });
 
+test("leaves an earlier stage as it is once somebody merges while a later one is rolled back", async () => {
+  const number = await deploy({ ...config(API, "2"), ...definition(WEB, "other") });
+  world.deployer.faults.sync = () => {
+    world.host.setState(number, "merged");
+    return undefined;
+  };
+  const stages = [WEB, API].map((one) => ({ name: one, applications: one, wait: "healthy" as const, soak: 0 }));
+  const settings = sampleSettings({ stages: [stages] });
+  const [api, web] = synced(await world.run(number, ROLLBACK, { settings }));
+  expect(api).toMatchObject({ application: API, kind: "succeeded" });
+  expect(web).toMatchObject({ application: WEB, kind: "rejected" });
+  expect(web?.message).toBe("nothing was deployed: this MR was merged meanwhile. To undo it, revert it");
+  expect(world.deployer.specOf(WEB)).toEqual(spec(WEB, "other"));
+});
+
 test("that failed keeps lock and record", async () => {
   const number = await deploy(config(WEB, "2"));
   world.deployer.faults.sync = () => ({ kind: "failed", message: "it failed", resources: [] });
