@@ -165,7 +165,7 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     await bot.comment(one, "svc rollback");
     expect(bot.argocd.application("child")).toBeDefined();
     expect(section(bot.lastComment(one), "root")).toContain(
-      "Made child anew, to which nothing was deployed yet: sync it in Argo CD.",
+      "Applied child, to which nothing was deployed yet: sync it in Argo CD.",
     );
   });
 

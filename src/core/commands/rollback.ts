@@ -179,7 +179,7 @@ async function deployTargets(
 
 const MOST_NAMED = 20;
 
-/** Names what the sync of a parent had deleted and its rollback has made anew, where nothing deploys that. */
+/** Names what the head of a parent deletes and its rollback has applied, where nothing has ever been deployed to that. */
 async function anewSentence(
   { application: parent }: ApplicationSync,
   { applications, reached = [] }: Facts,
@@ -194,7 +194,7 @@ async function anewSentence(
     live && live.lastOperation === undefined && !syncsItself(live) ? [application] : [],
   );
   if (names.length === 0) return undefined;
-  return `made ${listed(names, MOST_NAMED)} anew, to which nothing was deployed yet: sync it in Argo CD`;
+  return `applied ${listed(names, MOST_NAMED)}, to which nothing was deployed yet: sync it in Argo CD`;
 }
 
 function withNote(one: ApplicationSync, note: Message | undefined): ApplicationSync {
