@@ -73,6 +73,10 @@ export class MemoryDeployer implements Deployer {
     });
   }
 
+  remove(name: string): void {
+    this.#applications.delete(applicationName(name));
+  }
+
   specOf(name: string): ApplicationSpec {
     return this.#known(applicationName(name)).spec;
   }

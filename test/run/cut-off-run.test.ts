@@ -452,6 +452,20 @@ test("a child whose parent failed before the run was cut off is not deployed by 
   expect(syncedIn(world)).toEqual([API, API, WEB]);
 });
 
+test("a child that the rollback of its parent deletes while the run is cut off keeps neither lock nor record", async () => {
+  const world = withParent();
+  const number = world.open(BOTH);
+  for (const said of ["svc plan", "svc sync"]) await world.says(number, said);
+  await world.cutOff(
+    world.comment(number, "svc rollback --prune"),
+    { at: world.deployer, method: "sync", when: "after" },
+    { meanwhile: () => world.deployer.remove(WEB) },
+  );
+  expect(world.host.commentsOf(number).at(-1)).toContain("✅ the rollback of its parent deleted it");
+  expect(await world.holders()).toEqual({});
+  expect(await world.stores.deployments.list()).toEqual([]);
+});
+
 /** Runs a command that is cut off before its sync; then somebody else syncs in Argo CD. */
 async function replacedByOther(world: CutWorld, number: number, command: string): Promise<void> {
   const { findApplication } = world.deployer;

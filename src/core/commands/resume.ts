@@ -10,7 +10,7 @@ import {
   undo,
   undoIdOf,
 } from "../deploy/settle.js";
-import { type LiveApplication, specEqual } from "../model/application.js";
+import { type LiveApplication, projectOf, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
@@ -22,7 +22,7 @@ import type { CommandContext } from "../ports/context.js";
 import { releaseSkipped } from "./locks.js";
 import { decideMerge } from "./merge.js";
 import { noteNextStage } from "./next-stage.js";
-import { rollback } from "./rollback.js";
+import { asGone, rollback } from "./rollback.js";
 import { sync } from "./sync.js";
 
 /**
@@ -195,7 +195,7 @@ function endUnstarted(record: Deployment, context: SettleContext): Promise<strin
 
 /** Undefined if the operation never reached Argo CD. */
 async function followStarted(
-  { application, lastOperation, pins }: StartedApplication,
+  { application, lastOperation, pins, after }: StartedApplication,
   command: DeployingCommand,
   context: DeployContext,
 ): Promise<FollowedOperation | undefined> {
@@ -207,7 +207,14 @@ async function followStarted(
   let warnings: readonly string[] = command.name === "sync" && record?.reverted !== undefined ? [record.reverted] : [];
   const lookUp = async (): Promise<SyncOutcome | FollowedOperation | undefined> => {
     const live = await deployer.findApplication(application);
-    if (live === undefined) return unknown("the application no longer exists");
+    if (live === undefined) {
+      const isBelow = command.name === "rollback" && record !== undefined && after.length > 0;
+      const isDeleted =
+        isBelow && (await deployer.isGone(application, projectOf(record.specWritten ?? record.specBefore)));
+      return isDeleted
+        ? over(await asGone({ application, live, record }, context))
+        : unknown("the application no longer exists");
+    }
     const undone = await followUndo(live, record, command, context);
     if (undone !== undefined) return undone;
     const written = command.name === "sync" ? record?.specWritten : undefined;

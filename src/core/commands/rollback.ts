@@ -270,7 +270,10 @@ async function isGoing(
 }
 
 /** Ends the record of an application that the rollback of its parent deleted, since the target branch does not have it. */
-async function asGone({ application, live, record }: RollbackTarget, context: DeployContext): Promise<ApplicationSync> {
+export async function asGone(
+  { application, live, record }: Pick<RollbackTarget, "application" | "live" | "record">,
+  context: DeployContext,
+): Promise<ApplicationSync> {
   const unsettled = await settleRollback(application, "succeeded", record, context);
   const left = live?.cascades === false ? LEFT_BEHIND : undefined;
   const warnings = [left, unsettled].filter((one) => one !== undefined);
