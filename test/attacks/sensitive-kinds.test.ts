@@ -194,6 +194,23 @@ describe.each(HOSTS)("objects that set limits or grant rights on %s", (host) => 
     await expectHeldBack(bot, one, "shop-two");
   });
 
+  test("where the merge deletes an application with a policy, an approval is needed before", async () => {
+    const limits = object("ValidatingWebhookConfiguration", "admissionregistration.k8s.io/v1", "limits");
+    const bot = await start(host, {
+      config: { [host]: { commit_status: true } },
+      files: () => ({ "apps/web/policy.yaml": limits }),
+      prepare: ({ argocd }, forge) => {
+        argocd.removeApplication("web");
+        const resource = applicationResource("web", { repoURL: forge.cloneUrl(REPOSITORY) });
+        const finalizers = ["resources-finalizer.argocd.argoproj.io"];
+        argocd.addApplication({ ...resource, metadata: { name: "web", finalizers } });
+      },
+    });
+    await bot.argocd.deploy("web");
+    const one = await bot.open({ "argocd/web.yaml": null });
+    await expectHeldBack(bot, one, "web", "deletes admissionregistration.k8s.io/ValidatingWebhookConfiguration limits");
+  });
+
   test("a child that deploys itself needs it at the sync of its parent", async () => {
     const automated = { syncPolicy: { automated: {} } };
     const tracked = (name: string) => ({
@@ -246,7 +263,7 @@ describe.each(HOSTS)("objects that set limits or grant rights on %s", (host) => 
   });
 });
 
-async function expectHeldBack(bot: Bot, number: number, application: string): Promise<void> {
+async function expectHeldBack(bot: Bot, number: number, application: string, what = CREATES_ADMIN): Promise<void> {
   if (bot.host === "hostb") {
     bot.forge.runPipeline(REPOSITORY, number);
     await bot.comment(number, "svc plan");
@@ -256,7 +273,7 @@ async function expectHeldBack(bot: Bot, number: number, application: string): Pr
       .lastComment(number)
       .split("\n")
       .find((line) => line.includes("⚠️")),
-  ).toContain(CREATES_ADMIN);
+  ).toContain(what);
   expect(statusOf(bot, number)).toMatchObject({ state: "pending", description: expect.stringContaining("approv") });
   expect(bot.lastComment(number)).toContain(application);
   await bot.approve(number);

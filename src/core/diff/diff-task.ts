@@ -73,7 +73,10 @@ export const diffTask = readFirst("diff", parsed, (input): DiffOutput => {
   const renders = rendersOf(input);
   const { request, pairs, differing, secrets } = renders;
   const facts = renderFacts(request, pairs, differing);
-  const sensitive = sensitiveChanges(differing.values(), input, secrets);
+  const changed = [...differing.values()].filter(({ base, head }) => {
+    return head !== undefined || !isNeverPruned(base, input.syncOptions);
+  });
+  const sensitive = sensitiveChanges(changed, input.sensitiveKinds, secrets);
   const diff = withSensitive(diffOf(input, renders), sensitive);
   const onlyCommit = input.mayHoldCommit ? differingByCommit(request, pairs, differing) : [];
   const question = input.asks === true ? questionOf(renders, input.characters) : undefined;
@@ -256,18 +259,16 @@ function specOf(manifest: Manifest | undefined): ApplicationSpec | undefined {
 /**
  * The changes to objects of sensitive kinds, such as `creates Role shop/admin`. Deleted policies count as well and come first; other
  * deleted objects grant nothing any more. A Secret counts as changed unless it is known to be unchanged.
- * @param differing the objects that may differ.
+ * @param differing the objects that may differ, and those that are deleted.
  */
-function sensitiveChanges(
-  differing: Iterable<TwoSides>,
-  { sensitiveKinds, syncOptions }: Pick<DiffInput, "sensitiveKinds" | "syncOptions">,
+export function sensitiveChanges(
+  differing: readonly TwoSides[],
+  kinds: readonly SensitiveKind[],
   secrets: readonly SecretChange[],
 ): readonly string[] {
   const changing = new Set(secrets.map(({ name }) => name));
-  const found = [...differing].filter((sides) => sensitiveKinds.some((one) => isOf(one, sides)));
-  const goes = found.filter(({ identity, base, head }) => {
-    return head === undefined && isPolicy(identity) && !isNeverPruned(base, syncOptions);
-  });
+  const found = differing.filter((sides) => kinds.some((one) => isOf(one, sides)));
+  const goes = found.filter(({ identity, head }) => head === undefined && isPolicy(identity));
   const stays = found.filter((sides) => {
     const { identity, head } = sides;
     if (head === undefined || !isSecret(identity) || !meanTheSame(sides)) return head !== undefined;
@@ -294,6 +295,11 @@ function isLabelled({ metadata }: JsonObject, label: string): boolean {
   return value === undefined || labels[key] === value;
 }
 
+/** What a plan says of a sensitive change. */
+export function sensitiveText(what: string): string {
+  return `${what}: that sets limits or grants rights, and needs an approval`;
+}
+
 /** Adds sensitive changes to what a plan warns of, behind the deletions. */
 function withSensitive(diff: ManifestDiff, sensitive: readonly string[]): ManifestDiff {
   if (sensitive.length === 0) return diff;
@@ -304,7 +310,7 @@ function withSensitive(diff: ManifestDiff, sensitive: readonly string[]): Manife
     sensitive,
     cautions: [
       ...cautions.slice(0, deletions),
-      ...sensitive.map((what) => `${what}: that sets limits or grants rights, and needs an approval`),
+      ...sensitive.map(sensitiveText),
       ...cautions.slice(deletions).filter((text) => !sensitive.includes(text)),
     ],
     dangers: [

@@ -1,6 +1,13 @@
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
 import { CRD, takenAlong, typeOf } from "../diff/cautions.js";
-import { type DiffInput, diffTask, type RenderFacts, sizeOf } from "../diff/diff-task.js";
+import {
+  type DiffInput,
+  diffTask,
+  type RenderFacts,
+  sensitiveChanges,
+  sensitiveText,
+  sizeOf,
+} from "../diff/diff-task.js";
 import { normaliseLive, readIgnoreRules, withEqualMasks } from "../diff/live/live-objects.js";
 import { hasSyncOption, isHook, type ManifestIdentity, namespacesOf, titleOf, valuesIn } from "../diff/manifest-key.js";
 import { summarise, type Sides } from "../diff/summarise.js";
@@ -92,11 +99,13 @@ export async function renderPreview(
 
 /** What goes with a deleted application, or stays behind without an owner. @throws only the signal's reason. */
 export async function previewRemoval(live: LiveApplication, context: PreviewSource): Promise<Previewed> {
-  const { deployer, compute, redact, signal } = context;
+  const { deployer, compute, redact, signal, settings } = context;
   if (isLeftAlone(live)) return { content: { kind: "failed", reason: LEFT_ALONE }, facts: undefined };
   try {
     const state = await deployer.liveResources(live, signal);
-    const input = { state, cascades: live.cascades, syncOptions: await syncOptionsOf(live.spec, deployer), redact };
+    const { sensitiveKinds } = settings;
+    const syncOptions = await syncOptionsOf(live.spec, deployer);
+    const input = { state, cascades: live.cascades, syncOptions, redact, sensitiveKinds };
     const computed = await computeIfLarge(compute, removalTask, input, input.state.length, limitsOf(context));
     return computed.kind === "exceeded" ? tooLarge(computed) : computed.output;
   } catch (error) {
@@ -143,20 +152,18 @@ function tooLarge({ limit }: Extract<Computed<never>, { kind: "exceeded" }>): Pr
   return { content: { kind: "failed", reason: `comparing its objects ${tooMuch(limit)}` }, facts: undefined };
 }
 
-interface RemovalInput {
+interface RemovalInput extends Pick<DiffInput, "redact" | "sensitiveKinds"> {
   readonly state: JsonText<LiveState>;
   /** The application has the finalizer with which Argo CD deletes its objects. */
   readonly cascades: boolean;
   /** The application's sync options, as far as Argo CD reads them. */
   readonly syncOptions: readonly string[];
-  /** Patterns for what must not be shown; see `redact`. */
-  readonly redact: readonly string[];
 }
 
 /** What the deletion of an application does to its objects. */
 export const removalTask: Task<RemovalInput, Previewed> = {
   name: "removal",
-  run({ state, cascades, syncOptions, redact }) {
+  run({ state, cascades, syncOptions, redact, sensitiveKinds }) {
     const live = readJsonText(state);
     const objects = liveObjects(live);
     const titles = objects.map(({ identity }) => titleOf(identity)).sort();
@@ -165,7 +172,9 @@ export const removalTask: Task<RemovalInput, Previewed> = {
     const gone = judged.filter(({ kept }) => kept === undefined);
     const diff = summarise(gone, { syncOptions: [], redact, basis: { kind: "branch" } });
     const stale = live.stale === undefined ? [] : [{ text: live.stale, danger: undefined }];
+    const sensitive = sensitiveChanges(gone, sensitiveKinds, []);
     const found = [
+      ...sensitive.map((what): Remark => ({ text: sensitiveText(what), danger: { what, pruning: false } })),
       ...gone.flatMap(danger),
       ...gone.flatMap((one) => confirmed(one, syncOptions)),
       ...judged.flatMap(keeping),
@@ -176,6 +185,7 @@ export const removalTask: Task<RemovalInput, Previewed> = {
       // Prune=false is only about syncs.
       deleted: diff.resources.length,
       stay: undefined,
+      ...(sensitive.length > 0 && { sensitive }),
       cautions: found.map(({ text }) => text),
       dangers: found.flatMap((one) => (one.danger === undefined ? [] : [one.danger])),
     };

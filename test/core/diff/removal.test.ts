@@ -21,7 +21,7 @@ async function removed(
   { cascades = true, syncOptions = [] }: Deletion = {},
 ): Promise<PreviewContent> {
   const state = jsonText<LiveState>({ resources, stale: undefined });
-  return (await removalTask.run({ state, cascades, syncOptions, redact: [] })).content;
+  return (await removalTask.run({ state, cascades, syncOptions, redact: [], sensitiveKinds: [] })).content;
 }
 
 async function diffOf(...objects: readonly Manifest[]) {
@@ -110,7 +110,7 @@ describe("what the deletion of an application does to its objects", () => {
 
   test("says so where Argo CD did not compare the application anew", async () => {
     const state = jsonText<LiveState>({ resources: [managed(CLAIM)], stale: "it is old" });
-    const { content } = await removalTask.run({ state, cascades: true, syncOptions: [], redact: [] });
+    const { content } = await removalTask.run({ state, cascades: true, syncOptions: [], redact: [], sensitiveKinds: [] });
     expect(content).toMatchObject({ diff: { cautions: [expect.stringContaining("deletes"), "it is old"] } });
   });
 
