@@ -192,6 +192,21 @@ test("a sync that Argo CD carried out is followed, not repeated, and answered on
   ]);
 });
 
+test("a record of another application that cannot be read keeps no sync from being followed", async () => {
+  const world = new CutWorld();
+  const number = world.open(BOTH);
+  await world.says(number, "svc plan");
+  const damaged = () => Promise.reject(new StoredValueUnreadable("the record of a deployment is damaged"));
+  await world.cutOff(
+    world.comment(number, "svc sync -a web"),
+    { at: world.deployer, method: "sync", when: "after" },
+    { meanwhile: () => Object.assign(world.stores.deployments, { list: damaged, ofChange: damaged }) },
+  );
+  expect(titles(world.host.commentsOf(number))).toEqual(["Plan", "Sync"]);
+  expect(world.host.commentsOf(number)[1]).toContain("✅ succeeded");
+  expect(await world.holders()).toEqual({ api: number });
+});
+
 test("what a sync did is shown later if the rules cannot be read when it is answered", async () => {
   const world = new CutWorld();
   const number = world.open(BOTH);

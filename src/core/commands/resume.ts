@@ -124,10 +124,13 @@ async function giveUp(
   { application, why }: BlockedChild,
   context: SettleContext & Pick<DeployContext, "runId">,
 ): Promise<ApplicationSync> {
-  const records = await context.deployments.ofChange(context.change);
-  const record = records.find((one) => one.application === application);
+  const record = ownIn(await context.deployments.ofApplication(application), context);
   const kept = record?.runId === context.runId ? await endUnstarted(record, context) : undefined;
   return { ...rejectedSync(application, why.message), warnings: kept === undefined ? [] : [kept] };
+}
+
+function ownIn(records: readonly Deployment[], { change }: Pick<SettleContext, "change">): Deployment | undefined {
+  return records.find((one) => sameChangeRequest(one.change, change));
 }
 
 function rejectedSync(application: ApplicationName, message: string): ApplicationSync {
@@ -167,7 +170,7 @@ async function takeBack(
 ): Promise<void> {
   if (command.dryRun) return;
   const records = await context.deployments.ofApplication(application);
-  const record = records.find(({ change }) => sameChangeRequest(change, context.change));
+  const record = ownIn(records, context);
   if (record === undefined) return;
   const { runId, outcome, specBefore, specWritten, specReplaced } = record;
   if (command.name === "rollback") {
@@ -199,10 +202,9 @@ async function followStarted(
   command: DeployingCommand,
   context: DeployContext,
 ): Promise<FollowedOperation | undefined> {
-  const { deployer, deployments, change, runId, progress } = context;
+  const { deployer, deployments, runId, progress } = context;
   // A dry run writes no record; one that exists is of another command.
-  const records = command.dryRun ? [] : await deployments.ofChange(change);
-  const record = records.find((one) => one.application === application);
+  const record = command.dryRun ? undefined : ownIn(await deployments.ofApplication(application), context);
   const onProgress = (reported: SyncProgress) => progress(application, { kind: "running", ...reported });
   let warnings: readonly string[] = command.name === "sync" && record?.reverted !== undefined ? [record.reverted] : [];
   const lookUp = async (): Promise<SyncOutcome | FollowedOperation | undefined> => {
