@@ -210,7 +210,8 @@ export async function tellPlanned(
   { locks, deployments, plans, publisher, log }: TellParts,
 ): Promise<void> {
   try {
-    const [held, records] = await Promise.all([locks.list(), deployments.list()]);
+    const skip = leavesOut(log);
+    const [held, records] = await Promise.all([locks.list(undefined, skip), deployments.list(skip)]);
     const changes = [...held.map(({ holder }) => holder), ...records.map(({ change }) => change)];
     const planned = new Map(
       changes
@@ -315,7 +316,7 @@ async function tellIfOverdue(
   });
   await endReplacedOf(ref, { deployments: ending, deployer, log });
   const now = clock.now();
-  const [overdue] = overdueChanges(await deployments.ofChange(ref), now, DAY_MS);
+  const [overdue] = overdueChanges(await deployments.ofChange(ref, leavesOut(log)), now, DAY_MS);
   if (overdue === undefined) return;
   const { change, applications, head, user: by, since } = overdue;
   const days = Math.floor((now.getTime() - Date.parse(since)) / DAY_MS);

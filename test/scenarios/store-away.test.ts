@@ -212,6 +212,22 @@ describe.each(HOSTS)("the store on %s", (host) => {
     expect(await bot.stores.locks.find(applicationName("web"))).toMatchObject({ holder: bot.ref(waiting[1]) });
   });
 
+  test("a record that cannot be read keeps nobody from what the reconciler does for others: reminders, and a close whose webhook is lost", async () => {
+    const bot = await startOnRedis(host);
+    await untilReady(bot);
+    const [one, two] = [await bot.open(WEB), await bot.open(changeOf(["api"]))];
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    await bot.stores.connection?.run((connected) => connected.hset(`${KEYS.deployment}gone`, "other", '{"v":2}'));
+    await bot.stores.reindex();
+    await bot.loseWebhooks(() => bot.close(two));
+    bot.clock.advance(3 * 24 * 60 * 60_000);
+    await bot.service.reconcile();
+    await bot.idle();
+    expect(await bot.locked(two)).toEqual([]);
+    expect(bot.answers(one).join("\n")).toContain("**Deployed and not merged for 3 days**");
+  });
+
   test("an approval that comes while the store is away is shown in the plan when it is back", async () => {
     const bot = await startOnRedis(host, { config: { defaults: { require_approval: true } } });
     const one = await bot.open(WEB);

@@ -194,7 +194,7 @@ async function remindIfDue(change: ChangeRequest, run: Run): Promise<void> {
   const now = run.clock.now();
   if (remindAfter === "off") return;
   const readOverdue = async () => {
-    const records = await run.deployments.ofChange(change);
+    const records = await run.deployments.ofChange(change, leavesOut(run.log));
     return overdueChanges(records, now, remindAfter).length === 0 ? [] : records;
   };
   if ((await readOverdue()).length === 0 || !(await mayRemind(change, run))) return;
