@@ -428,6 +428,28 @@ test("an approval whose sync the host kept from beginning starts it once the hos
   expect(pushed).toHaveLength(2);
 });
 
+test("an approval whose event waits for hours, since no replica runs, starts nothing any more", async () => {
+  const world = new CutWorld();
+  const rules = "sync_on: approval\nrequire_approval: true\n";
+  world.repositories.commit(
+    "main",
+    withChanges(world.repositories.filesAt(world.repositories.tip("main")), { ".svc.yaml": rules }),
+  );
+  const number = world.open(config("web", "2"));
+  const change = world.host.ref(number);
+  await world.says(number, "svc plan");
+  world.host.approve(number, "bo");
+  const pushed: HostEvent[] = [];
+  const dependencies = world.dependencies({ push: async (event) => pushed.push(event) > 0 });
+  await supervise({ kind: "marked", delivery: "marked", change, turn: 1 }, dependencies, ticketOf());
+  const [approved] = pushed;
+  if (approved === undefined) throw new Error("no approval starts a sync");
+  const { reach } = world.host;
+  world.host.reach = async () => new Date((await reach.call(world.host)).getTime() + 5 * 60 * 60_000);
+  expect(await supervise(approved, dependencies, ticketOf())).toBe("done");
+  expect(world.deployer.syncs).toEqual([]);
+});
+
 /** A world in which `api` applies the definition of `web`. */
 function withParent(): CutWorld {
   const world = new CutWorld();

@@ -296,7 +296,8 @@ function later(known: Approver | undefined, one: Approver): Approver {
   return known === undefined || Date.parse(one.at ?? "") >= Date.parse(known.at ?? "") ? one : known;
 }
 
-async function isRecent({ at = "" }: Approver, { host }: Run): Promise<boolean> {
+/** Whether an approval may still start a sync, by the host's clock. */
+export async function isRecent({ at = "" }: Approver, { host }: Run): Promise<boolean> {
   const now = await host.reach();
   return now !== undefined && now.getTime() - Date.parse(at) < APPROVED_IN_TIME_MS;
 }

@@ -180,7 +180,7 @@ function resultText(result: CommandResult): string {
 const SILENT_TEXTS: Readonly<Record<SilentReason, string | undefined>> = {
   "not-addressed": undefined,
   "not-served": "ignored: the repository was renamed or moved out of allowed_repos",
-  "approved-in-vain": "not started by an approval: something else has changed since",
+  "approved-in-vain": "not started by an approval: it is too old, or something else has changed since",
   "not-planned": undefined,
   "refused-before": "refused before",
   "left-out": "left out",

@@ -11,7 +11,7 @@ import { blankFacts, type Facts } from "../../core/policy/facts.js";
 import type { Gate } from "../../core/policy/gates.js";
 import { judge } from "../../core/policy/judge.js";
 import { RULES } from "../../core/policy/rules.js";
-import { settleEarlier, startersIn } from "../around/revisit.js";
+import { isRecent, settleEarlier, startersIn } from "../around/revisit.js";
 import {
   type Answerable,
   type Autoplan,
@@ -184,7 +184,8 @@ async function permitBySettings(
     if (asked.approved !== undefined) {
       const { facts, plan } = await readChangeFacts(change, settings, run, { problems });
       const isSame = plan?.plannedAt === asked.approved.plannedAt;
-      if (!isSame || !startersIn(facts).some(({ id }) => id === by.id)) return silent("approved-in-vain");
+      const given = startersIn(facts).find(({ id }) => id === by.id);
+      if (!isSame || given === undefined || !(await isRecent(given, run))) return silent("approved-in-vain");
     } else if (commentId !== undefined && (await isOlderThanPlan(commentId, change, run))) {
       return { ...refused({ reason: "plan-unseen" }), settings, settled };
     }
