@@ -450,6 +450,35 @@ test("an approval whose event waits for hours, since no replica runs, starts not
   expect(world.deployer.syncs).toEqual([]);
 });
 
+test("what a sync had not begun when its host went away for hours is asked for again", async () => {
+  const world = new CutWorld();
+  const number = world.open(BOTH);
+  await world.says(number, "svc plan");
+  const apiDone = new Promise<void>((resolve) => {
+    world.deployer.faults.sync = ({ application }) => {
+      if (application.name === API) resolve();
+      return undefined;
+    };
+  });
+  const { sync } = world.deployer;
+  world.deployer.sync = async (request) => {
+    if (request.application.name === WEB) await apiDone;
+    return sync.call(world.deployer, request);
+  };
+  const event = world.comment(number, "svc sync");
+  const writtenAt = world.clock.now().toISOString();
+  const meanwhile = async () => {
+    await world.clock.sleep(5 * 60 * 60_000);
+    Object.assign(event, { found: { writtenAt, overtaken: false } });
+  };
+  const cut = { at: world.deployer, method: "sync", when: "before", saying: '"name":"web"' } as const;
+  await world.cutOff(event, cut, { meanwhile });
+  expect(syncedIn(world)).toEqual([API]);
+  expect(world.host.commentsOf(number).at(-1)).toContain("give the command again");
+  expect(await world.holders()).toEqual({ web: number });
+  expect(await world.stores.deployments.ofApplication(WEB)).toMatchObject([{ outcome: "failed" }]);
+});
+
 /** A world in which `api` applies the definition of `web`. */
 function withParent(): CutWorld {
   const world = new CutWorld();

@@ -28,11 +28,13 @@ import { sync } from "./sync.js";
 /**
  * Finishes what an earlier attempt of this run started to deploy. Operations that reached Argo CD are followed, never
  * repeated; those that certainly did not are started after all checks. Undefined if none reached it, although some should.
+ * @param isLate nobody expects it to start anything more
  */
 export async function resumeDeployment(
   command: DeployingCommand,
   { started = [], skipped = [] }: Pick<RunNotes, "started" | "skipped">,
   context: CommandContext,
+  isLate = false,
 ): Promise<CommandResult | undefined> {
   const followed = (await Promise.all(started.map((one) => followStarted(one, command, context)))).filter(isFollowed);
   const applications = followed.map(({ operation }) => operation);
@@ -40,7 +42,7 @@ export async function resumeDeployment(
   const unstarted = started.filter(({ application }) => !known.has(application));
   await Promise.all(unstarted.map((one) => takeBack(one, command, context)));
   if (followed.length === 0 && started.length > 0) return undefined;
-  const { missing, blocked } = splitMissing(started, applications, command);
+  const { missing, blocked } = splitMissing(started, applications, command, isLate);
   const [confirmed, restarted, stopped] = await Promise.all([
     Promise.all(followed.map(({ confirm }) => confirm())),
     missing.length === 0 ? undefined : startMissing(command, missing, { started, skipped, applications }, context),
@@ -94,23 +96,25 @@ interface Followed {
   readonly applications: readonly ApplicationSync[];
 }
 
-type BlockedChild = Pick<StartedApplication, "application"> & { readonly why: Blocked };
+type BlockedApplication = Pick<StartedApplication, "application"> & Pick<Blocked, "message">;
 
-/** Applications that never started: those to start now, and those whose parents were not deployed. */
+/** Applications that never started: those to start now, and those that are not, since it is too late or their parents were not deployed. */
 function splitMissing(
   started: readonly StartedApplication[],
   followed: readonly ApplicationSync[],
   { name, dryRun }: DeployingCommand,
-): { readonly missing: readonly ApplicationName[]; readonly blocked: readonly BlockedChild[] } {
+  isLate: boolean,
+): { readonly missing: readonly ApplicationName[]; readonly blocked: readonly BlockedApplication[] } {
   const ended = new Map<ApplicationName, ApplicationSync>(followed.map((one) => [one.application, one]));
   const waiting = started.filter(({ application }) => !ended.has(application));
-  const blocked: BlockedChild[] = [];
+  const blocked: BlockedApplication[] = [];
   for (const { application, after } of levelsOf(waiting).flat()) {
     const parents = after.flatMap((parent) => ended.get(parent) ?? []);
     const why = name === "rollback" || dryRun ? undefined : blockedBy([], parents);
-    if (why === undefined) continue;
-    blocked.push({ application, why });
-    ended.set(application, rejectedSync(application, why.message));
+    const message = why?.message ?? (isLate ? TOO_LATE : undefined);
+    if (message === undefined) continue;
+    blocked.push({ application, message });
+    ended.set(application, rejectedSync(application, message));
   }
   const isBlocked = new Set(blocked.map(({ application }) => application));
   return {
@@ -119,14 +123,17 @@ function splitMissing(
   };
 }
 
-/** Ends the record that was written before its parents failed. */
+const TOO_LATE =
+  "svc could not start it in time, since another system did not answer: if you still want it, give the command again";
+
+/** Ends the record that was written before it was blocked. */
 async function giveUp(
-  { application, why }: BlockedChild,
+  { application, message }: BlockedApplication,
   context: SettleContext & Pick<DeployContext, "runId">,
 ): Promise<ApplicationSync> {
   const record = ownIn(await context.deployments.ofApplication(application), context);
   const kept = record?.runId === context.runId ? await endUnstarted(record, context) : undefined;
-  return { ...rejectedSync(application, why.message), warnings: kept === undefined ? [] : [kept] };
+  return { ...rejectedSync(application, message), warnings: kept === undefined ? [] : [kept] };
 }
 
 function ownIn(records: readonly Deployment[], { change }: Pick<SettleContext, "change">): Deployment | undefined {

@@ -37,6 +37,7 @@ import {
   silent,
   type Silent,
 } from "./outcome.js";
+import { isOld, type Permitted } from "./permit.js";
 import { commandContext, openChange, type Run } from "./run.js";
 
 /** Fetches a pushed head while the host is still asked about the change request. What fails is reported by whoever opens it. */
@@ -103,7 +104,8 @@ async function resume(asked: Answerable, change: ChangeRequest, run: Run): Promi
     return (await hasAnswered(run.host, change, run.runId, "but-plans")) ? silent("already-answered") : undefined;
   }
   const opened = await openChange(change, run);
-  const resumed = await resumeDeployment(command, notes, commandContext(asked, change, opened, run));
+  const isLate = asked.kind === "command" && asked.found !== undefined && isOld(asked.found, run.clock);
+  const resumed = await resumeDeployment(command, notes, commandContext(asked, change, opened, run), isLate);
   return resumed && { kind: "finished", result: resumed, settings: opened.settings, settled: [] };
 }
 

@@ -11,6 +11,7 @@ import { blankFacts, type Facts } from "../../core/policy/facts.js";
 import type { Gate } from "../../core/policy/gates.js";
 import { judge } from "../../core/policy/judge.js";
 import { RULES } from "../../core/policy/rules.js";
+import type { Clock } from "../../core/ports/clock.js";
 import { isRecent, settleEarlier, startersIn } from "../around/revisit.js";
 import {
   type Answerable,
@@ -91,13 +92,18 @@ async function answerInvalid(
  */
 async function isFoundLate(
   command: Command,
-  { writtenAt, overtaken }: FoundComment,
+  found: FoundComment,
   change: ChangeRequest,
   { host, clock, runId }: Run,
 ): Promise<boolean> {
   if (COMMANDS[command.name].runsLate) return false;
-  if (overtaken || !(clock.now().getTime() - Date.parse(writtenAt) < FOUND_IN_TIME_MS)) return true;
+  if (found.overtaken || isOld(found, clock)) return true;
   return (await host.listOwnComments(change)).some(({ body }) => readMarker(body)?.runId === runId);
+}
+
+/** Whether a command that deploys is too old to be begun. */
+export function isOld({ writtenAt }: FoundComment, clock: Clock): boolean {
+  return !(clock.now().getTime() - Date.parse(writtenAt) < FOUND_IN_TIME_MS);
 }
 
 /** The longest wait for a stage that is due by another replica's clock. Synchronised clocks differ by less. */
