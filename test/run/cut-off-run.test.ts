@@ -270,6 +270,25 @@ test("so does what another one deployed and unlocked since, where the part was r
   expect(ofOther).toMatchObject([{ application: WEB, outcome: "failed" }]);
 });
 
+test("what another one deployed before ends with a sync whose lock an administrator gave it meanwhile", async () => {
+  const world = new CutWorld();
+  const [number, other] = [world.open(config("web", "2")), world.open(config("web", "3"))];
+  await world.says(other, "svc plan");
+  await world.says(other, "svc sync");
+  await world.says(number, "svc plan");
+  const { sync } = world.deployer;
+  world.deployer.sync = async (request) => {
+    await world.stores.locks.release(WEB, world.host.ref(number));
+    await world.says(other, "svc plan");
+    return sync.call(world.deployer, request);
+  };
+  await world.clock.sleep(1000);
+  await world.says(number, "svc sync");
+  expect(await world.holders()).toEqual({ web: other });
+  const records = await world.stores.deployments.ofApplication(WEB);
+  expect(records.map(({ change, outcome }) => [change.number, outcome])).toEqual([[number, "succeeded"]]);
+});
+
 test("a sync that never reached Argo CD is started again, beside the one that did", async () => {
   const world = new CutWorld();
   const number = world.open(BOTH);

@@ -80,16 +80,19 @@ function endDeployment(application: ApplicationName, context: SettleContext): re
   return [() => endOthers(application, change, context), () => locks.release(application, change)];
 }
 
-/** Ends the records of other change requests. After a restart another one may have the lock: it deploys on top. */
+/**
+ * Ends the records of other change requests. Another one may have got the lock meanwhile, by a restart or an administrator: what it
+ * has deployed since is on top.
+ */
 export async function endOthers(
   application: ApplicationName,
   change: ChangeRequestRef,
   { deployments, locks }: Pick<SettleContext, "deployments" | "locks">,
 ): Promise<void> {
-  const lock = await locks.find(application);
-  if (lock !== undefined && !sameChangeRequest(lock.holder, change)) return;
-  const records = await deployments.ofApplication(application);
-  const replaced = records.filter((record) => !sameChangeRequest(record.change, change));
+  const [lock, records] = await Promise.all([locks.find(application), deployments.ofApplication(application)]);
+  const own = records.find((record) => sameChangeRequest(record.change, change));
+  const isTaken = lock !== undefined && !sameChangeRequest(lock.holder, change);
+  const replaced = records.filter((one) => one !== own && (!isTaken || one.timestamp < (own?.timestamp ?? "")));
   await Promise.all(replaced.map((record) => deployments.remove(application, record.change)));
 }
 
