@@ -158,10 +158,11 @@ function unbegunOf({ stage, wait, soak, earlier, before, circle }: StageOf, fact
     const why = `it is in stage ${stage}, which begins at ${fullMinuteText(soaking)}, ${durationText(soak)} after stage ${last} was deployed`;
     return { kind: "soaking", why, stage, until: soaking };
   }
-  const ill = [...before.applications, ...earlier].find((name) => facts.unhealthy?.[name] !== undefined);
+  const { unhealthy = {} } = facts;
+  const ill = [...before.applications, ...earlier].find((name) => Object.hasOwn(unhealthy, name));
   if (ill === undefined) return undefined;
   const of = before.applications.includes(ill) ? before.stage : stageOf(known.get(ill));
-  const why = `it is in stage ${stage}, and ${ill} of stage ${of} ${facts.unhealthy?.[ill] ?? ""}`;
+  const why = `it is in stage ${stage}, and ${ill} of stage ${of} ${unhealthy[ill] ?? ""}`;
   return { kind: "unhealthy", why, stage };
 }
 

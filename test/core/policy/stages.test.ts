@@ -192,6 +192,17 @@ describe("the gate of stages", () => {
     ],
     ["lets the next one begin", { records: [deployed("dev-a")] }, "qa-a", undefined],
     [
+      "takes no application for unhealthy because of its name",
+      {
+        stages: [[stage("dev", "constructor"), stage("prod", "prod-*")]],
+        applications: [application("constructor"), application("prod-a")],
+        records: [deployed("constructor")],
+        more: { unhealthy: {} },
+      },
+      "prod-a",
+      undefined,
+    ],
+    [
       "waits for the soak from the end of the sync",
       { stages: SOAKING, records: [deployed("dev-a", 4)] },
       "qa-a",
