@@ -25,7 +25,7 @@ import {
   type DeployTarget,
   writesSpec,
 } from "./deploy.js";
-import { confirmHealth, retryWhileUnavailable, settleSync } from "./settle.js";
+import { confirmHealth, isMerged, retryWhileUnavailable, settleSync } from "./settle.js";
 
 /** One application to deploy the head to. */
 export interface HeadTarget extends Pick<DeployTarget, "after"> {
@@ -251,24 +251,34 @@ function recordOf(
 
 /** What became of a definition after the deployment that wrote it was refused or failed. */
 interface Restored {
-  /** `other`: somebody has replaced the written definition since. `written`: it could not be put back. */
+  /** `other`: somebody has replaced the written definition since, or has merged it. `written`: it could not be put back. */
   readonly kind: "restored" | "other" | "written";
   readonly sentence: string | undefined;
 }
 
-/** Puts back the definition from before a deployment, `live`, if the one that the deployment wrote is still there. */
+/**
+ * Puts back the definition from before a deployment, `live`, if the one that the deployment wrote is still there. That of a sync stays
+ * once it is merged.
+ */
 export async function restoreSpec(
   live: Pick<LiveApplication, "name" | "spec">,
   written: ApplicationSpec,
   command: DeployingCommand["name"],
-  { change, deployer, hostWords, log }: Pick<DeployContext, "change" | "deployer" | "hostWords" | "log">,
+  { change, deployer, host, hostWords, log }: Pick<DeployContext, "change" | "deployer" | "host" | "hostWords" | "log">,
 ): Promise<Restored> {
+  const { short } = hostWords[change.host];
   try {
     const now = await deployer.findApplication(live.name);
     if (now !== undefined && specEqual(now.spec, live.spec)) return { kind: "restored", sentence: undefined };
     if (now === undefined || !specEqual(now.spec, written)) {
-      const by = command === "sync" ? `of this ${hostWords[change.host].short}` : "that this rollback wrote";
+      const by = command === "sync" ? `of this ${short}` : "that this rollback wrote";
       return { kind: "other", sentence: `its definition is not the one ${by} and was left as it is` };
+    }
+    if (command === "sync" && (await isMerged(change, host))) {
+      return {
+        kind: "other",
+        sentence: `its definition is the one of this ${short}, which was merged meanwhile, and stays`,
+      };
     }
     await deployer.updateSpec(now, live.spec);
     return { kind: "restored", sentence: `its definition was put back to what it was before this ${command}` };

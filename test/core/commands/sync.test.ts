@@ -245,6 +245,17 @@ describe("the definition", () => {
     expect(world.deployer.specOf(WEB)).toEqual(spec(WEB, "by-hand"));
   });
 
+  test("stays after a failed sync during which somebody merged, since the target branch has it", async () => {
+    const number = await planFor(definition(WEB, "other"));
+    world.deployer.faults.sync = () => {
+      world.host.setState(number, "merged");
+      return FAILED;
+    };
+    const [web] = synced(await world.run(number, SYNC));
+    expect(web?.warnings).toEqual(["its definition is the one of this MR, which was merged meanwhile, and stays"]);
+    expect(world.deployer.specOf(WEB)).toEqual(spec(WEB, "other"));
+  });
+
   test("that cannot be put back is told with the cure", async () => {
     const number = await planFor(definition(WEB, "other"));
     world.deployer.faults.sync = () => {
