@@ -70,6 +70,24 @@ describe.each(HOSTS)("a sync that does not succeed on %s", (host) => {
     expect(await bot.locked(one)).toEqual([]);
   });
 
+  test("its end ends what others deployed before, also where a push has come since", async () => {
+    const bot = await startBot({ host, config: { deployer: { sync_timeout: "1m" } } });
+    const one = await bot.open(changeOf(["web"]));
+    const other = await bot.open(changeOf(["web"], "3"));
+    bot.expectChanges("sync web", "sync web");
+    await bot.comment(one, "svc sync");
+    await bot.comment(other, "svc plan");
+    const letGo = bot.argocd.holdSync("web");
+    await bot.comment(other, "svc sync");
+    expect(bot.lastComment(other)).toContain("still running");
+    await bot.push(other, changeOf(["web"], "4"));
+    letGo();
+    await bot.comment(other, "svc plan");
+    expect(await bot.deployed(other)).toEqual(["web"]);
+    expect(await bot.deployed(one)).toEqual([]);
+    expect(await bot.locked(other)).toEqual(["web"]);
+  });
+
   test("retry.refresh of the application never deploys the target branch in place of the head", async () => {
     const syncPolicy = { retry: { limit: 3, refresh: true } };
     const bot = await startBot({ host, resources: () => ({ web: { spec: { syncPolicy } } }) });

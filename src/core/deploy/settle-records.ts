@@ -97,9 +97,10 @@ async function lookAtHealth(
 
 async function writeDown(record: Unsettled, outcome: Settled["outcome"], ports: SettlePorts): Promise<void> {
   const { application, change } = record;
-  if ((outcome === "succeeded" || outcome === "rolled-back") && (await isLockOf(record, ports))) {
-    await endOthers(application, change, ports);
-    await ports.locks.release(application, change);
+  if (outcome === "succeeded" || outcome === "rolled-back") {
+    const isLast = await isLockOf(record, ports);
+    await endOthers(application, change, ports, isLast);
+    if (isLast) await ports.locks.release(application, change);
   }
   switch (outcome) {
     case "succeeded":

@@ -83,16 +83,18 @@ function endDeployment(application: ApplicationName, context: SettleContext): re
 /**
  * Ends the records of other change requests. Another one may have got the lock meanwhile, by a restart or an administrator: what it
  * has deployed since is on top.
+ * @param isLast Whether it was not planned again since. If it was, what others deployed since stays as well.
  */
 export async function endOthers(
   application: ApplicationName,
   change: ChangeRequestRef,
   { deployments, locks }: Pick<SettleContext, "deployments" | "locks">,
+  isLast = true,
 ): Promise<void> {
   const [lock, records] = await Promise.all([locks.find(application), deployments.ofApplication(application)]);
   const own = records.find((record) => sameChangeRequest(record.change, change));
-  const isTaken = lock !== undefined && !sameChangeRequest(lock.holder, change);
-  const replaced = records.filter((one) => one !== own && (!isTaken || one.timestamp < (own?.timestamp ?? "")));
+  const isOnTop = isLast && (lock === undefined || sameChangeRequest(lock.holder, change));
+  const replaced = records.filter((one) => one !== own && (isOnTop || one.timestamp < (own?.timestamp ?? "")));
   await Promise.all(replaced.map((record) => deployments.remove(application, record.change)));
 }
 
@@ -173,8 +175,7 @@ export async function undo(
 ): Promise<NotHealthySync> {
   const { application } = record;
   const { deployer, deployments, settings, change, progress, runId, clock, log } = context;
-  const message = failed.message;
-  const undoing = { health: failed.notHealthy?.health ?? "Unknown", message };
+  const undoing = { health: failed.notHealthy?.health ?? "Unknown", message: failed.message };
   try {
     const { live, obstacle } = await retryWhileUnavailable(clock, async () => {
       const found = await deployer.findApplication(application);
