@@ -266,6 +266,42 @@ describe.each(HOSTS)("an application of a set that a parent applies, on %s", (ho
     expect(bot.lastComment(one)).toContain("**`shop-es`** (removed)");
   });
 
+  test("is not deleted with a set that only another PR's deployed commit has, while a third one has its lock", async () => {
+    const bot = await startShops(host);
+    const set = setOf(cloneUrlOf(bot.forge), ["it"])["children/set.yaml"];
+    const added = { "children/more.yaml": set.replace("shops", "more") };
+    const two = await bot.open(added, { by: "bo" });
+    await bot.approve(two, "ana");
+    bot.expectChanges("sync root");
+    await bot.comment(two, "svc sync", "bo");
+    await bot.comment(two, "svc unlock", "bo");
+    const three = await bot.open({ "shops/it/configmap.yaml": configMap("it", { value: "2" }) });
+    expect(await bot.locked(three)).toEqual(["shop-it"]);
+    const one = await bot.open({ "children/keep.yaml": configMap("keep", { a: "1" }) });
+    expect(bot.lastComment(one)).toContain("**`shop-it`** (removed)");
+    await bot.approve(one);
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toContain("A sync of `root` would delete `shop-it`, so it waits for that lock");
+    expect(running(bot)).toEqual(["root", "shop-de", "shop-it"]);
+  });
+
+  test("is not deleted with a set that was taken out of the files earlier, while another PR has its lock", async () => {
+    const bot = await startShops(host);
+    const left = { "children/set.yaml": null, "children/kept.yaml": configMap("kept", { a: "1" }) };
+    await bot.forge.pushToBranch(REPOSITORY, "main", left);
+    await bot.argocd.deploy("root");
+    const other = await bot.open({ "shops/de/configmap.yaml": configMap("de", { value: "2" }) });
+    expect(await bot.locked(other)).toEqual(["shop-de"]);
+    const one = await bot.open({ "children/keep.yaml": configMap("keep", { a: "1" }) });
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toContain("A sync of `root` would delete `shop-de`, so it waits for that lock");
+    expect(running(bot)).toEqual(["root", "shop-de"]);
+    await bot.comment(other, "svc unlock");
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.changes()).toEqual(["sync root"]);
+  });
+
   test("is not rolled back by itself either", async () => {
     const bot = await startShops(host);
     const rules = "sync_requirements: [{name: shop-de, require_healthy: true, on_failure: rollback}]\n";

@@ -36,7 +36,7 @@ interface SyncReading {
 
 type SyncSource = SurveySource &
   AccessContext &
-  ApprovalContext & { readonly deployer: Pick<CommandContext["deployer"], "healthAfter"> };
+  ApprovalContext & { readonly deployer: Pick<CommandContext["deployer"], "healthAfter" | "applicationsOfSet"> };
 
 type ConfirmingSource = SyncSource &
   Parameters<typeof boundNow>[2] &
@@ -75,12 +75,10 @@ export async function readForSync(
   };
   const unread = found.detection.unread.length > 0 ? { unread: found.detection.unread } : {};
   const now = new Map(looked.map(({ application, facts: one }) => [application, one]));
-  const left = await leftOverIn(
-    looked.flatMap(({ subject }) => subject ?? []),
-    context,
-  );
+  const subjects = looked.flatMap(({ subject }) => subject ?? []);
+  const left = prunes ? await leftOverIn(subjects, context) : [];
   return {
-    subjects: looked.flatMap(({ subject }) => subject ?? []),
+    subjects,
     everyApplication: found.everyApplication,
     facts: {
       ...facts,
@@ -97,18 +95,20 @@ export async function readForSync(
   };
 }
 
-/** The Applications that no parent among these makes any more, and that its sync deletes if it prunes. Their locks are read last. */
+/** The Applications that a sync of these parents deletes if it prunes, since they, or their sets, left the files. Their locks are read last. */
 async function leftOverIn(
   subjects: readonly LiveSubject[],
-  { deployer }: Pick<SyncSource, "deployer">,
+  { deployer, signal }: Pick<SyncSource, "deployer" | "signal">,
 ): Promise<readonly ReachedFacts[]> {
   const nameOf = await deployer.naming();
-  return subjects.flatMap(({ name, live: { leftOver = [] } }) =>
-    leftOver.flatMap((title) => {
-      const [, namespace, child] = /^argoproj\.io\/Application (?:([^/]*)\/)?([^/]+)$/.exec(title) ?? [];
-      return child === undefined ? [] : [{ application: nameOf(namespace, child), lock: undefined, deletedBy: [name] }];
-    }),
-  );
+  const left = subjects.flatMap(({ name, live: { leftOver = [] } }) => leftOver.map((title) => ({ title, name })));
+  const found = await allInTurns(left, async ({ title, name: parent }) => {
+    const [, set, namespace, name] = /^argoproj\.io\/Application(Set)? (?:([^/]*)\/)?([^/]+)$/.exec(title) ?? [];
+    if (name === undefined) return [];
+    const gone = set ? await deployer.applicationsOfSet({ name, namespace }, signal) : [nameOf(namespace, name)];
+    return gone.map((application) => ({ application, lock: undefined, deletedBy: [parent] }));
+  });
+  return found.flat();
 }
 
 /** A plan of another head or base branch is stale in any case. */

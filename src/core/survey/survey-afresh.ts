@@ -148,15 +148,7 @@ export async function withTakenBack(
   }: Stoppable & { readonly deployer: Pick<Deployer, "naming" | "listApplications">; readonly change: ChangeRequest },
 ): Promise<readonly Rendered[]> {
   const isOwnOlder = ({ ownRecord }: LiveSubject) => ownRecord && !isDeployedAt(ownRecord, change.headRevision);
-  const above = new Set(
-    parents.flatMap(([name, { children, sameSets, sets }]) =>
-      children.length + sameSets.length + sets.length > 0 ? [name] : [],
-    ),
-  );
-  const runsOther = (one: Subject) =>
-    one.kind === "live" &&
-    (one.hasChildren || above.has(one.name)) &&
-    (one.foreignRecords.length > 0 || isOwnOlder(one));
+  const runsOther = (one: Subject) => one.kind === "live" && (one.foreignRecords.length > 0 || isOwnOlder(one));
   const replacing = new Set(subjects.filter(runsOther).map(({ name }) => name));
   if (replacing.size === 0) return parents;
   const [nameOf, running] = [await deployer.naming(), await deployer.listApplications(signal, since)];
@@ -167,12 +159,14 @@ export async function withTakenBack(
     const children = others.map(({ resourceName, namespace = "" }): RenderedChild => {
       return { name: resourceName, namespace, base: undefined, head: undefined, changed: true, operates: false };
     });
-    const sets = [...facts.sets, ...facts.sameSets].flatMap((set): readonly RenderedSet[] => {
-      const live = everySet.find((one) => nameOf(one.namespace, one.name) === nameOf(set.namespace, set.name));
+    const rendered = new Map([...facts.sets, ...facts.sameSets].map((set) => [nameOf(set.namespace, set.name), set]));
+    const sets = everySet.flatMap((live): readonly RenderedSet[] => {
+      const { namespace = "", resource, parent } = live;
+      const only = parent === name ? [{ name: live.name, namespace, base: resource, head: undefined }] : [];
+      const set = rendered.get(nameOf(live.namespace, live.name));
+      if (set === undefined) return only;
       const { base } = set;
-      return live === undefined || base === undefined || isSameSet(live, { ...live, resource: base })
-        ? []
-        : [{ ...set, base: live.resource }];
+      return base === undefined || isSameSet(live, { ...live, resource: base }) ? [] : [{ ...set, base: resource }];
     });
     return [name, { ...facts, children: [...facts.children, ...children], sets: [...facts.sets, ...sets] }];
   });
