@@ -199,30 +199,43 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     expect(bot.changes()).toEqual([]);
   });
 
-  test("a child that a sync deletes is bound by who deploys to the namespaces of the objects that go with it", async () => {
-    const prod = { spec: { destination: { server: OWN, namespace: "shop" } } };
-    const more = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "more", namespace: "shop" }, data: {} };
-    const finalizers = ["resources-finalizer.argocd.argoproj.io"];
-    const harmless = (repoURL: string) => {
-      const annotations = { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/harmless" };
-      const made = applicationResource("harmless", { repoURL, namespace: "argocd", path: "lane", annotations });
-      return { ...made, metadata: { name: "harmless", namespace: "argocd", annotations, finalizers } };
-    };
-    const bot = await family(host, {
-      rule: "allowed_users: [bo]",
-      prod,
-      files: (url) => ({ "children/harmless.yaml": asYaml(harmless(url)), "lane/more.yaml": asYaml(more) }),
-      prepare: async ({ argocd }, forge) => {
-        argocd.addApplication(harmless(forge.cloneUrl("acme/deploy")));
-        await argocd.deploy("harmless");
-      },
-    });
-    const one = await bot.open({ "children/harmless.yaml": null });
-    await bot.approve(one);
-    await bot.comment(one, "svc sync --prune");
-    expect(bot.lastComment(one)).toContain("the rules of prod hold, because prod deploys to the namespace shop, too");
-    expect(bot.changes()).toEqual([]);
-  });
+  test.each([
+    ["a child", ["harmless"]],
+    ["a child of a child", ["mid", "harmless"]],
+  ])(
+    "%s that a sync deletes is bound by who deploys to the namespaces of the objects that go with it",
+    async (_, all) => {
+      const prod = { spec: { destination: { server: OWN, namespace: "shop" } } };
+      const more = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "more", namespace: "shop" }, data: {} };
+      const finalizers = ["resources-finalizer.argocd.argoproj.io"];
+      const folder = (at: number) => (at === all.length ? "lane" : at === 0 ? "children" : `below-${all[at - 1]}`);
+      const made = (name: string, at: number, repoURL: string) => {
+        const tracked = `${all[at - 1] ?? "root"}:argoproj.io/Application:argocd/${name}`;
+        const annotations = { "argocd.argoproj.io/tracking-id": tracked };
+        const one = applicationResource(name, { repoURL, namespace: "argocd", path: folder(at + 1), annotations });
+        return { ...one, metadata: { name, namespace: "argocd", annotations, finalizers } };
+      };
+      const bot = await family(host, {
+        rule: "allowed_users: [bo]",
+        prod,
+        files: (url) => ({
+          ...Object.fromEntries(all.map((name, at) => [`${folder(at)}/${name}.yaml`, asYaml(made(name, at, url))])),
+          "lane/more.yaml": asYaml(more),
+        }),
+        prepare: async ({ argocd }, forge) => {
+          for (const [at, name] of all.entries()) {
+            argocd.addApplication(made(name, at, forge.cloneUrl("acme/deploy")));
+            await argocd.deploy(name);
+          }
+        },
+      });
+      const one = await bot.open({ [`children/${all[0]}.yaml`]: null });
+      await bot.approve(one);
+      await bot.comment(one, "svc sync --prune");
+      expect(bot.lastComment(one)).toContain("the rules of prod hold, because prod deploys to the namespace shop, too");
+      expect(bot.changes()).toEqual([]);
+    },
+  );
 
   test("a set below the parent reaches the applications that it generates", async () => {
     const bot = await family(host);

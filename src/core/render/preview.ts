@@ -3,6 +3,7 @@ import { CRD, takenAlong, typeOf } from "../diff/cautions.js";
 import {
   type DiffInput,
   diffTask,
+  type RenderedChild,
   type RenderFacts,
   sensitiveChanges,
   sensitiveText,
@@ -190,7 +191,11 @@ export const removalTask: Task<RemovalInput, Previewed> = {
       dangers: found.flatMap((one) => (one.danger === undefined ? [] : [one.danger])),
     };
     const namespaces = namespacesOf(gone.map(({ identity }) => identity));
-    const facts = { children: [], sets: [], sameSets: [], touched: [], namespaces };
+    const children = gone.flatMap(({ identity: { group, kind, name, namespace } }): readonly RenderedChild[] => {
+      if (group !== "argoproj.io" || kind !== "Application") return [];
+      return [{ name, namespace, base: undefined, head: undefined, changed: true, operates: false }];
+    });
+    const facts = { children, sets: [], sameSets: [], touched: [], namespaces };
     return { content: { kind: "compared", diff: removed }, facts };
   },
 };

@@ -142,7 +142,8 @@ function changedChildren(
     // A sync of the parent also writes what differs in Argo CD alone.
     const isKept = head !== undefined && runs !== undefined && specEqual(head, runs.spec);
     if (isKept && base !== undefined && specEqual(base, head)) return [];
-    if (head === undefined && runs === undefined) return [];
+    // What went with its parent alone may be an application of another Argo CD.
+    if (head === undefined && (runs === undefined || (base === undefined && runs.parent !== parent))) return [];
     const isThere = runs !== undefined || (elsewhere === true && base !== undefined);
     const change = head === undefined ? "removed" : isThere ? "changed" : "added";
     const order = orderOf({ application, parent, child, running: runs, isThere }, context);
