@@ -302,6 +302,39 @@ describe.each(HOSTS)("an application of a set that a parent applies, on %s", (ho
     expect(bot.changes()).toEqual(["sync root"]);
   });
 
+  test("is not deleted with a child that had applied the set, while another PR has its lock", async () => {
+    const tracking = (id: string) => ({ "argocd.argoproj.io/tracking-id": `root:argoproj.io/${id}` });
+    const mid = (repoURL: string) => {
+      const annotations = tracking("Application:argocd/mid");
+      const made = applicationResource("mid", { repoURL, namespace: "argocd", path: "mid", annotations });
+      const finalizers = ["resources-finalizer.argocd.argoproj.io"];
+      return { ...made, metadata: { name: "mid", namespace: "argocd", annotations, finalizers } };
+    };
+    const bot = await startBot({
+      host,
+      applications: [],
+      files: (url) => ({
+        "argocd/root.yaml": asYaml(applicationResource("root", { repoURL: url, path: "children" })),
+        "children/keep.yaml": configMap("keep", { a: "1" }),
+        "children/mid.yaml": asYaml(mid(url)),
+        "mid/set.yaml": setOf(url, ["de"])["children/set.yaml"],
+        "shops/de/configmap.yaml": configMap("de", { value: "1" }),
+      }),
+      prepare: async ({ argocd }, forge) => {
+        argocd.addApplication(applicationResource("root", { repoURL: cloneUrlOf(forge), path: "children" }));
+        argocd.addApplication(mid(cloneUrlOf(forge)));
+        await argocd.deploy("mid");
+      },
+    });
+    const other = await bot.open({ "shops/de/configmap.yaml": configMap("de", { value: "2" }) });
+    expect(await bot.locked(other)).toEqual(["shop-de"]);
+    const one = await bot.open({ "children/mid.yaml": null });
+    await bot.approve(one);
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toContain("A sync of `root` would delete `shop-de`, so it waits for that lock");
+    expect(bot.changes()).toEqual([]);
+  });
+
   test("is not rolled back by itself either", async () => {
     const bot = await startShops(host);
     const rules = "sync_requirements: [{name: shop-de, require_healthy: true, on_failure: rollback}]\n";

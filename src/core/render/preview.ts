@@ -191,11 +191,14 @@ export const removalTask: Task<RemovalInput, Previewed> = {
       dangers: found.flatMap((one) => (one.danger === undefined ? [] : [one.danger])),
     };
     const namespaces = namespacesOf(gone.map(({ identity }) => identity));
-    const children = gone.flatMap(({ identity: { group, kind, name, namespace } }): readonly RenderedChild[] => {
-      if (group !== "argoproj.io" || kind !== "Application") return [];
-      return [{ name, namespace, base: undefined, head: undefined, changed: true, operates: false }];
+    const applied = (kind: string) => gone.filter(({ identity }) => typeOf(identity) === `argoproj.io/${kind}`);
+    const children = applied("Application").map(({ identity: { name, namespace } }): RenderedChild => {
+      return { name, namespace, base: undefined, head: undefined, changed: true, operates: false };
     });
-    const facts = { children, sets: [], sameSets: [], touched: [], namespaces };
+    const sets = applied("ApplicationSet").map(({ identity: { name, namespace }, base }) => {
+      return { name, namespace, base, head: undefined };
+    });
+    const facts = { children, sets, sameSets: [], touched: [], namespaces };
     return { content: { kind: "compared", diff: removed }, facts };
   },
 };

@@ -142,7 +142,7 @@ function changedChildren(
     // A sync of the parent also writes what differs in Argo CD alone.
     const isKept = head !== undefined && runs !== undefined && specEqual(head, runs.spec);
     if (isKept && base !== undefined && specEqual(base, head)) return [];
-    // What went with its parent alone may be an application of another Argo CD.
+    // Where the parent deployed it to another cluster, this name may mean another application here.
     if (head === undefined && (runs === undefined || (base === undefined && runs.parent !== parent))) return [];
     const isThere = runs !== undefined || (elsewhere === true && base !== undefined);
     const change = head === undefined ? "removed" : isThere ? "changed" : "added";

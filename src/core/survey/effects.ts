@@ -37,31 +37,32 @@ interface Chain {
 }
 
 /** Adds what the reached applications apply in turn, as far as Argo CD deploys them by itself. */
-function reachedInTurn(first: readonly Reached[], { appliedBy, running, unseen }: Chain): readonly Member[] {
+function reachedInTurn(first: readonly Reached[], chain: Chain): readonly Member[] {
   const found = new Map<string, Member>();
   const queue = [...first];
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
     const { member, deploysItself } = next;
     const key = JSON.stringify([member.application, member.reachedBy]);
     if (found.has(key)) continue;
-    const applied = appliedBy.get(member.application);
+    const applied = chain.appliedBy.get(member.application);
     const known = applied?.digest !== undefined && applied.digest === member.digest;
     const hidden = deploysItself && !known && member.problem === undefined;
     const reached = { ...member, deploysItself };
-    found.set(key, hidden ? { ...reached, problem: unseen } : reached);
+    found.set(key, hidden ? { ...reached, problem: chain.unseen } : reached);
     if (deploysItself && known) queue.push(...applied.reached);
-    queue.push(...removedWith(member, running));
+    queue.push(...removedWith(member, chain));
   }
   return [...found.values()];
 }
 
 /** Argo CD deletes what a removed application has deployed, if that has the finalizer for it. */
-function removedWith({ application: of, definition }: Member, running: Chain["running"]): readonly Reached[] {
+function removedWith({ application: of, definition }: Member, { appliedBy, running }: Chain): readonly Reached[] {
   if (definition.kind !== "removed") return [];
-  return (running.get(of) ?? []).map(({ name, spec }) => ({
-    member: memberOf({ application: name, head: undefined, before: [spec], reachedBy: { kind: "child", of } }),
-    deploysItself: false,
-  }));
+  const common = { head: undefined, reachedBy: { kind: "child", of } } as const;
+  const children = (running.get(of) ?? []).map(({ name: application, spec }) => {
+    return { member: memberOf({ ...common, application, before: [spec] }), deploysItself: false };
+  });
+  return [...children, ...(appliedBy.get(of)?.reached ?? [])];
 }
 
 const NOT_RENDERED = "Argo CD deploys it by itself, and what it would deploy was not rendered";
@@ -69,12 +70,13 @@ const NOT_RENDERED = "Argo CD deploys it by itself, and what it would deploy was
 /** A child Application, if a sync of its parent creates, changes or removes it. */
 function reachedChild(
   child: RenderedChild,
-  reachedBy: ReachedBy,
+  reachedBy: Extract<ReachedBy, { readonly kind: "child" }>,
   { live, nameOf, change, syncsItself }: Surroundings & { readonly syncsItself: (spec: ApplicationSpec) => boolean },
 ): readonly Reached[] {
   const { base, head, changed, operates } = child;
   const application = nameOf(child.namespace, child.name === "" ? GENERATED : child.name);
   const running = live.get(application);
+  if (base === undefined && head === undefined && running?.parent !== reachedBy.of) return [];
   if (head === undefined) {
     const before = [base, running?.spec].filter((spec) => spec !== undefined);
     return [{ member: memberOf({ application, head, before, reachedBy, change }), deploysItself: false }];
@@ -140,8 +142,9 @@ export async function deriveEffects(
   const all = byName([...previewed.filter(({ facts }) => facts !== undefined), ...shallow]);
   const running = groupedBy(everyApplication, ({ parent }) => parent);
   // A parent that starts a new application needs an approval, since that was rendered by itself alone.
-  const driven = byName(shallow.filter(({ subject }) => subject.kind === "live"));
-  const bySync: Chain = { appliedBy: driven, running, unseen: NOT_RENDERED };
+  const gone = [...all.values()].filter(({ digest }) => digest === undefined);
+  const driven = shallow.filter(({ subject }) => subject.kind === "live");
+  const bySync: Chain = { appliedBy: byName([...gone, ...driven]), running, unseen: NOT_RENDERED };
   // A preview that could not be rendered bars the merge by itself.
   const byMerge: Chain = { appliedBy: all, running, unseen: undefined };
   const members = [
@@ -161,8 +164,8 @@ export async function deriveEffects(
     member.deploysItself === true || member.definition.kind === "removed" ? rendered(member) : member;
   const effects = await mapInTurns(shallow, ({ subject, facts, direct, reached }): [ApplicationName, Effect] => {
     const deployed = subject.kind === "live";
-    const gone = subject.kind === "deleted" && subject.live?.cascades === true ? removedWith(direct, running) : [];
-    const others = reachedInTurn([...reached, ...gone], deployed ? bySync : byMerge);
+    const below = subject.kind === "deleted" && subject.live?.cascades === true ? removedWith(direct, byMerge) : [];
+    const others = reachedInTurn([...reached, ...below], deployed ? bySync : byMerge);
     const applies = facts === undefined || !deployed ? [] : appliedChildren(facts, around);
     return [subject.name, { members: [rendered(direct), ...others.map(touching)].map(bind), applies }];
   });
@@ -189,10 +192,10 @@ function byName<T extends Applied>(all: readonly T[]): ReadonlyMap<ApplicationNa
  * What the merge starts or deletes with an application that a set adds, changes or removes.
  * @param keeps whether what it has deployed stays even if it is removed.
  */
-function startedBy(member: Member, keeps: boolean, { appliedBy: known, running }: Chain): readonly Reached[] {
-  const applied = known.get(member.application);
-  const started = applied?.digest !== undefined && applied.digest === member.digest ? applied.reached : [];
-  return [...started, ...(keeps ? [] : removedWith(member, running))];
+function startedBy(member: Member, keeps: boolean, chain: Chain): readonly Reached[] {
+  const { digest, reached = [] } = chain.appliedBy.get(member.application) ?? {};
+  const started = digest !== undefined && digest === member.digest ? reached : [];
+  return [...started, ...(keeps ? [] : removedWith(member, chain))];
 }
 
 async function appliedBy(
