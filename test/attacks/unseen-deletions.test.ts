@@ -7,8 +7,8 @@ const OLD = { "apps/web/old.yaml": configMap("old", { value: "1" }) };
 
 describe.each(HOSTS)("what an earlier pull request left in the cluster on %s", (host) => {
   test.each([
-    { prune: false, command: "svc sync --prune", how: "a sync with --prune deletes it" },
-    { prune: true, command: "svc sync", how: "a sync deletes it" },
+    { prune: false, command: "svc sync --prune", how: "a sync with --prune deletes them" },
+    { prune: true, command: "svc sync", how: "a sync deletes them" },
   ])("is named by the next plan where $how", async ({ prune, command, how }) => {
     const bot = await startBot({
       host,
@@ -27,7 +27,7 @@ describe.each(HOSTS)("what an earlier pull request left in the cluster on %s", (
     const one = await bot.open(changeOf(["web"]));
     const web = section(bot.lastComment(one), "web");
     expect(web).not.toContain("**Deletes:**");
-    expect(web).toContain(`${how} unless it says Prune=false: ConfigMap guestbook/old.`);
+    expect(web).toContain(`${how}, except those with the sync option Prune=false: ConfigMap guestbook/old.`);
     bot.expectChanges("sync web");
     await bot.comment(one, command);
     expect(bot.liveValue("old")).toBeUndefined();

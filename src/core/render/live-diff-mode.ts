@@ -308,8 +308,8 @@ export function leftInCluster(
   const shown = new Set(diff.resources.flatMap(({ title }) => [title, title.replace(/ [^ /]+\//, " ")]));
   const left = leftOver.filter((one) => !shown.has(one));
   if (left.length === 0) return [];
-  const what = `the cluster has what neither ${baseBranch} nor this commit makes, and a sync${prune ? "" : " with --prune"} deletes it`;
-  return [`${what} unless it says Prune=false: ${listed(left, MOST_LEFT)}`];
+  const what = `the cluster has objects that neither ${baseBranch} nor this commit contains, and a sync${prune ? "" : " with --prune"} deletes them`;
+  return [`${what}, except those with the sync option Prune=false: ${listed(left, MOST_LEFT)}`];
 }
 
 const MOST_LEFT = 10;
