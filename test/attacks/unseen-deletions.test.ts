@@ -57,15 +57,15 @@ describe.each(HOSTS)("what an earlier pull request left in the cluster on %s", (
 
 describe.each(HOSTS)("a claim that a controller made, and that comes into the files on %s", (host) => {
   test.each<[string, string, Readonly<Record<string, string>>]>([
-    ["as a hook", "a hook", { "argocd.argoproj.io/hook": "PreSync" }],
-    ["to be replaced", "Force=true", { "argocd.argoproj.io/sync-options": "Replace=true,Force=true" }],
+    ["as a hook", "since it is a hook", { "argocd.argoproj.io/hook": "PreSync" }],
+    ["to be replaced", "because of Force=true", { "argocd.argoproj.io/sync-options": "Replace=true,Force=true" }],
   ])("%s is named as deleted", async (_, why, annotations) => {
     const bot = await startBot({ host, applications: ["web"] });
     const metadata = { name: "data-web-0", annotations };
     const claim = asYaml({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, spec: {} });
     const one = await bot.open({ "apps/web/claim.yaml": claim });
     expect(section(bot.lastComment(one), "web")).toContain(
-      `- Deletes PersistentVolumeClaim guestbook/data-web-0 first, if the cluster has it already (${why}): its data is lost`,
+      `- If the cluster already has PersistentVolumeClaim guestbook/data-web-0, deletes it first, ${why}: its data is lost`,
     );
   });
 });

@@ -322,8 +322,8 @@ function goesFirst(identity: ManifestIdentity, head: JsonObject, options: readon
   const isForced = !isHook(head) && has("Replace=true") && has("Force=true") && !CLUSTER_WIDE.has(typeOf(identity));
   const isHookFirst = isHook(head) && deletePoliciesOf(head).includes("BeforeHookCreation");
   if (taken === undefined || !(isForced || isHookFirst)) return [];
-  const why = isForced ? "Force=true" : "a hook";
-  const text = `deletes ${titleOf(identity)} first, if the cluster has it already (${why}): ${taken}`;
+  const why = isForced ? "because of Force=true" : "since it is a hook";
+  const text = `if the cluster already has ${titleOf(identity)}, deletes it first, ${why}: ${taken}`;
   return [harmless(RANK.replaced, text)];
 }
 

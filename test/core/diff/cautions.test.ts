@@ -401,10 +401,10 @@ describe("what becomes a hook, or is one", () => {
   });
 
   test("what comes new may be in the cluster, where a controller made it, and goes first", () => {
-    const first = (why: string) => `deletes ${DATA} first, if the cluster has it already (${why}): ${LOST}`;
+    const first = (why: string) => `if the cluster already has ${DATA}, deletes it first, ${why}: ${LOST}`;
     const options = (text: string) => ({ "argocd.argoproj.io/sync-options": text });
-    expect(diff([], [hook(presync)]).cautions[0]).toBe(first("a hook"));
-    expect(diff([], [hook(options("Replace=true,Force=true"))]).cautions).toEqual([first("Force=true")]);
+    expect(diff([], [hook(presync)]).cautions[0]).toBe(first("since it is a hook"));
+    expect(diff([], [hook(options("Replace=true,Force=true"))]).cautions).toEqual([first("because of Force=true")]);
     expect(diff([], [hook(options("Force=true"))]).cautions).toEqual([]);
     const namespace = object("v1/Namespace", "shop", {}, { annotations: options("Replace=true,Force=true") });
     expect(diff([], [namespace]).cautions).toEqual(["creates Namespace shop"]);
