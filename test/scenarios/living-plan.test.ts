@@ -170,6 +170,25 @@ describe.each(HOSTS)("the comment of the newest plan on %s", (host) => {
     expect(bot.answers(one)).toHaveLength(answers + 2);
   });
 
+  test("is not posted anew where somebody deleted it and the holder of its lock pushes, which it does not show", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    // Svc knows the comment, but not its text.
+    await bot.stores.marks.wrote(bot.ref(two), "plan", undefined);
+    await bot.stores.marks.set([bot.ref(two)], bot.clock.now());
+    await bot.service.reconcile();
+    await bot.idle();
+    const plan = bot.seen(two).comments.find(({ body }) => body === planOf(bot, two));
+    bot.forge.deleteComment(REPOSITORY, two, plan?.id ?? "");
+    const answers = bot.answers(two);
+    await bot.push(one, changeOf(["web"], "4"));
+    await bot.stores.marks.set([bot.ref(two)], bot.clock.now());
+    await bot.service.reconcile();
+    await bot.idle();
+    expect(bot.answers(two)).toEqual(answers);
+  });
+
   test("a repository that is gone is asked once for each change", async () => {
     const bot = await startBot({ host, config: APPROVAL });
     const one = await bot.open(changeOf(["web"]));

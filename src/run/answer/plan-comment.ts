@@ -9,6 +9,7 @@ import type { ReadFacts } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { type ChangeRequest, changeRequestKey, identityKey } from "../../core/model/change-request.js";
 import { HostFailure, isFinal } from "../../core/model/errors.js";
+import type { Lock } from "../../core/model/lock.js";
 import type { NextStep } from "../../core/model/next-step.js";
 import { driftOf, type ResourceChange } from "../../core/model/plan/manifest-diff.js";
 import { isAsking, isPlanOf, type Plan, previewedDiff, shownDiff } from "../../core/model/plan/plan.js";
@@ -30,11 +31,17 @@ export interface Living {
 /** Tells whether the text of a plan's comment has changed: it covers what the text is made from, but for what never changes in a stored plan. */
 function digestOf({ plan, next, present }: Living): string {
   const locks = plan.applications.map(({ application, lock, gaps }) => {
-    const held = lock.kind === "held" ? [identityKey(lock.by.holder), lock.by.user, lock.place] : [];
+    const held = lock.kind === "held" ? [...shownOf(lock.by), lock.place] : [];
     return [application, lock.kind, ...held, gaps?.behind];
   });
+  const step = next?.kind === "wait" ? ["wait", ...next.locks.map(shownOf)] : next;
   const answers = plan.applications.map((one) => (one.kind === "evaluated" ? one.cluster : undefined));
-  return hashOf([plan.head, plan.baseBranch, plan.plannedAt, plan.notes, plan.stages, locks, next, present, answers]);
+  return hashOf([plan.head, plan.baseBranch, plan.plannedAt, plan.notes, plan.stages, locks, step, present, answers]);
+}
+
+/** What a plan shows of a lock. Its holder renews the rest with each plan of its own. */
+function shownOf({ application, holder, user }: Lock): readonly string[] {
+  return [application, identityKey(holder), user];
 }
 
 function hashOf(value: unknown): string {
