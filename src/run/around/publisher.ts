@@ -174,14 +174,9 @@ export class Publisher {
     return next;
   }
 
-  /** Pushes an event once the store is available again. After a longer outage this starts no approved sync: the approval is judged anew. */
+  /** Pushes an event once the store is available again. Its run asks whether it still holds, such as a recent approval. */
   later(event: HostEvent): void {
-    const { queue, clock } = this.parts;
-    const until = clock.now().getTime() + RETRY_MS;
-    this.#kept.set(`event ${event.delivery}`, async () => {
-      if (event.kind !== "approved" || clock.now().getTime() < until) await queue.push(event);
-      else await this.#set([event.change]);
-    });
+    this.#kept.set(`event ${event.delivery}`, async () => void (await this.parts.queue.push(event)));
   }
 
   async #set(
