@@ -180,6 +180,27 @@ describe.each(HOSTS)("a PR does not turn another one with the same head green, o
     expect(status()).toBe(`success: ${NOTHING}`);
   });
 
+  test("nor stays it pending whose open ones the host did not list for a moment", async () => {
+    const { bot, openHarmless, status } = await start(host);
+    const one = await openHarmless();
+    await openHarmless({ branch: "another" });
+    const look = async () => {
+      bot.clock.advance(2 * 60_000);
+      await bot.service.reconcile();
+      await bot.idle();
+    };
+    await look();
+    const green = status();
+    expect(green).toMatch(/^success: /);
+    const end = bot.forge.faults.add({ path: LIST[host], fault: { kind: "status", status: 500, body: "{}" } });
+    await bot.stores.marks.set([bot.ref(one)], bot.clock.now());
+    await look();
+    expect(status()).toContain("pending");
+    end();
+    await look();
+    expect(status()).toBe(green);
+  });
+
   test("a commit that was given so many statuses that the host may refuse the next one is not green", async () => {
     const { bot, openMain, openHarmless, status, statuses } = await start(host);
     const harmless = await openHarmless();

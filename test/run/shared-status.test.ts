@@ -68,14 +68,19 @@ function world(statuses: StatusStore, host = new NotingHost()) {
     return Promise.resolve(true);
   };
   const forgotten: number[] = [];
+  const retried: number[] = [];
   const publisher = {
     wrote: ({ number }: ChangeRequestRef) => {
       forgotten.push(number);
       return Promise.resolve();
     },
+    retry: ({ number }: ChangeRequestRef) => {
+      retried.push(number);
+      return Promise.resolve();
+    },
   };
   const writer = { host: host.port(), hostWords: WORDS, statuses, push, publisher, log: recordingLog() };
-  return { host, pushed, forgotten, writer };
+  return { host, pushed, forgotten, retried, writer };
 }
 
 const memory = () => new MemoryStatusStore(new ManualClock());
@@ -173,9 +178,10 @@ describe("the status of a commit", () => {
     "is not green while the store fails at %s; what is pending or failed is set as it is",
     async (method) => {
       const broken = Object.assign(memory(), { [method]: () => Promise.reject(new StoreUnavailable("away")) });
-      const { host, forgotten, writer } = world(broken);
+      const { host, forgotten, retried, writer } = world(broken);
       expect(await writeStatus(own(1, "success"), writer, true)).toBe(false);
       expect(forgotten).toEqual([1]);
+      expect(retried).toEqual([1]);
       const why =
         "cannot tell how other pull requests with this commit stand: Redis failed; comment svc plan to try again";
       expect(host.written).toMatchObject([{ state: "pending", description: why }]);

@@ -120,8 +120,8 @@ async function whileLogging(run: Run, work: () => Promise<unknown>): Promise<boo
   }
 }
 
-type StatusWriter = Pick<Run, "host" | "hostWords" | "statuses" | "push" | "log"> & {
-  readonly publisher: Pick<Run["publisher"], "wrote">;
+type StatusWriter = Pick<Run, "host" | "hostWords" | "statuses" | "push" | "patient" | "log"> & {
+  readonly publisher: Pick<Run["publisher"], "wrote" | "retry">;
 };
 
 /**
@@ -221,6 +221,7 @@ async function setUntold(
   if (!(error instanceof StoreUnavailable || error instanceof StoredValueUnreadable)) throw error;
   writer.log.warn({ err: error }, "could not tell which other change requests share a commit status");
   await writer.publisher.wrote(head, "status", undefined);
+  if (error instanceof StoreUnavailable) await writer.publisher.retry(head, writer.patient);
   if (own !== undefined && own.state !== "success") return writer.host.setStatus(head, own);
   await writer.host.setStatus(head, { ...sharedDoubt({ kind: "store" }, writer.hostWords[head.host]), url: own?.url });
   return false;
@@ -257,12 +258,14 @@ async function withoutDoubt(all: All, writer: StatusWriter): Promise<OwnStatus> 
   return open.cutOff === undefined ? worst : { ...worst, ...sharedDoubt({ kind: "cut-off", why: open.cutOff }, words) };
 }
 
-async function openWithHead(head: HeadRef, { host, log }: StatusWriter): Promise<OpenWithHead | undefined> {
+async function openWithHead(head: HeadRef, writer: StatusWriter): Promise<OpenWithHead | undefined> {
+  const { host, publisher, patient, log } = writer;
   try {
     return await host.openWithHead(head);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
-    log.warn({ err: error }, "could not list the change requests of a commit; its status stays pending");
+    log.warn({ err: error }, "could not list the change requests of a commit; its status is pending until it can");
+    if (!isFinal(error)) await publisher.retry(head, patient);
     return undefined;
   }
 }
