@@ -89,11 +89,13 @@ export class MirrorRepository {
 
   /**
    * Joins all packs, since every fetch leaves one or two. Their differences are kept: finding better ones costs more than the
-   * space is worth (`--window` in git-repack(1)).
+   * space is worth (`--window` in git-repack(1)). Only merges that were tried wrote objects outside of packs, which nobody needs.
    */
   async joinPacks(signal: AbortSignal): Promise<void> {
     await this.#run(["repack", "-a", "-d", "-n", "-q", "--window=0"], "pack", { signal });
     await this.#joinRefs(signal);
+    const loose = (await readdir(join(this.path, "objects"))).filter((name) => /^[0-9a-f]{2}$/.test(name));
+    await Promise.all(loose.map((name) => rm(join(this.path, "objects", name), { recursive: true, force: true })));
     // Its answers do not change, but it would keep the files of the old packs open.
     await this.close();
   }
@@ -232,11 +234,11 @@ export class MirrorRepository {
     return runGitProcess(this.start, { args, environment, timeoutMs, maxOutput: MAX_SMALL_OUTPUT, ...options });
   }
 
-  /** A fetch that was stopped leaves what it had received. Whoever pushes again and again could fill the disk with it. */
+  /** A fetch or repack that was stopped leaves its packs. Whoever pushes again and again could fill the disk with them. */
   async #removeUnfinishedPacks(): Promise<void> {
     const folder = join(this.path, "objects", "pack");
     const names = await readdir(folder).catch(() => []);
-    const unfinished = names.filter((name) => name.startsWith("tmp_"));
+    const unfinished = names.filter((name) => /^(?:tmp_|\.tmp-)/.test(name));
     await Promise.all(unfinished.map((name) => rm(join(folder, name), { force: true })));
   }
 }

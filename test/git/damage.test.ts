@@ -207,23 +207,28 @@ describe("what earlier commands left is cleared away, and the mirror stays:", ()
     expect(await packFiles()).toEqual(expect.arrayContaining([...packs]));
   });
 
-  test("packs of fetches that were stopped", async () => {
+  test("packs of fetches, and of joined packs, that were stopped", async () => {
     await writeFile(join(folder, "objects", "pack", "tmp_pack_a1b2c3"), "x".repeat(1000));
+    await writeFile(join(folder, "objects", "pack", ".tmp-7-pack-a1b2c3.pack"), "x".repeat(1000));
     const other = await host.change(2, { "apps/web/values.yaml": "replicas: 6\n" });
     await readAll(2, other.headRevision);
-    expect((await packFiles()).filter((name) => name.startsWith("tmp_"))).toEqual([]);
+    expect((await packFiles()).filter((name) => !name.startsWith("pack-"))).toEqual([]);
     expect(warnings()).toEqual([]);
   });
 
-  test("more than 200 packs are joined into one, and the refs into one file, and nothing is fetched again", async () => {
+  test("more than 200 packs are joined into one, the refs into one file, what merges wrote goes, and nothing is fetched again", async () => {
     for (let copy = 0; copy < 200; copy += 1) {
       const name = `pack-${randomBytes(20).toString("hex")}`;
       const from = packs.map((file) => join(folder, "objects", "pack", file));
       await Promise.all(from.map((file) => copyFile(file, file.replace(/pack-[0-9a-f]+(?=\.)/, name))));
     }
     const other = await host.change(2, { "apps/web/values.yaml": "replicas: 6\n" });
+    await run("git", ["--git-dir", folder, "commit-tree", "-m", "merged", `${first.headRevision}^{tree}`], {
+      env: NOBODY,
+    });
     await readAll(2, other.headRevision);
     expect((await packFiles()).filter((name) => name.endsWith(".pack")).length).toBeLessThan(5);
+    expect((await readdir(join(folder, "objects"))).filter((name) => /^[0-9a-f]{2}$/.test(name))).toEqual([]);
     expect(await readdir(join(folder, "refs"), { recursive: true })).not.toContain(join("svc", "1", "head"));
     expect(warnings()).toEqual([]);
     const before = host.requests.length;
@@ -231,6 +236,14 @@ describe("what earlier commands left is cleared away, and the mirror stays:", ()
     expect(host.requests).toHaveLength(before);
   });
 });
+
+const NOBODY = {
+  ...process.env,
+  GIT_AUTHOR_NAME: "nobody",
+  GIT_AUTHOR_EMAIL: "nobody",
+  GIT_COMMITTER_NAME: "nobody",
+  GIT_COMMITTER_EMAIL: "nobody",
+};
 
 /** Runs git in the host's repository. */
 async function git(args: readonly string[], input?: string | Buffer): Promise<string> {
