@@ -485,6 +485,20 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.lastComment(one)).not.toContain("gives it at this commit");
   });
 
+  test("also where Argo CD does not track it yet and a definition names Argo CD's own cluster by another address", async () => {
+    const destination = { server: "https://10.0.0.1:6443", namespace: "argocd" };
+    const bot = await startFamily(host);
+    const repoURL = bot.forge.cloneUrl(REPOSITORY);
+    const adopted = (size: string) => {
+      const source = { repoURL, path: "apps/child", targetRevision: "main", helm: { valuesObject: { size } } };
+      return applicationResource("adopted", { repoURL, spec: { source } });
+    };
+    bot.argocd.addApplication(adopted("s"));
+    bot.argocd.addApplication(applicationResource("root", { repoURL, spec: { destination } }));
+    const one = await bot.open({ "apps/root/templates/adopted.yaml": asYaml(adopted("{{ .Values.size }}0")), ...BLUE });
+    expect(section(bot.lastComment(one), "adopted")).toContain("+  size: s0");
+  });
+
   describe("in another cluster, where another Argo CD runs it", () => {
     const spec = { syncPolicy: { automated: {} } };
     const server = "https://spoke.example.com:6443";

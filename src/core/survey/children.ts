@@ -269,10 +269,13 @@ function obstacleOf(
   return `its definition belongs to the ApplicationSet ${live.owningSet}, which would revert what ${parent} applies`;
 }
 
-/** Whether the subject is this child of the parent, and not another Argo CD's application of that name in another cluster. */
-function isChild({ live }: LiveSubject, { name, head }: LiveSubject, { set }: DefinedChild): boolean {
+/**
+ * Whether the subject is this child of the parent, and not another Argo CD's application of that name in another cluster. A parent that
+ * has children here deploys to Argo CD's own cluster, whatever address it has for that.
+ */
+function isChild({ live }: LiveSubject, { name, head, hasChildren }: LiveSubject, { set }: DefinedChild): boolean {
   const tracked = set === undefined ? live.parent : live.generatedBy?.parent;
-  return tracked === name || destinationOf(head.spec).cluster === IN_CLUSTER;
+  return tracked === name || hasChildren || destinationOf(head.spec).cluster === IN_CLUSTER;
 }
 
 /** Whether the parent's head gives the subject another definition than it is planned with. */
