@@ -321,13 +321,13 @@ function ownPathOf(address: string, change: Branches): string | undefined {
 
 /**
  * The path of a single file of the base branch, which the hosts serve at `<repository>/raw/<branch>/<path>`, some with `/-` before
- * it, or at `<owner>/<name>/<branch>/<path>` of a host `raw.…`, or of the path `/raw` on servers without a subdomain for files.
+ * it or with `blob` in place of `raw`, or at `<owner>/<name>/<branch>/<path>` of a host `raw.…`, or of the path `/raw` on servers without a subdomain for files.
  */
 function ownFileOf(parts: readonly string[], change: Branches): string | undefined {
   const own = change.repositoryUrls.map(pathOnHost);
   const file = /^raw\./i.test(parts[2] ?? "")
     ? behindRepository(parts, (url) => own.includes(pathOnHost(url)))
-    : (/^(?:-\/)?raw\/(.*)$/s.exec(behindRepository(parts, isOwn))?.[1] ??
+    : (/^(?:-\/)?(?:raw|blob)\/(.*)$/s.exec(behindRepository(parts, isOwn))?.[1] ??
       (parts[3] === "raw" ? behindRepository(parts.toSpliced(3, 1), isOwn) : ""));
   const { baseBranch, defaultBranch } = change;
   const names = [`refs/heads/${baseBranch}/`, `${baseBranch}/`, ...(baseBranch === defaultBranch ? ["HEAD/"] : [])];

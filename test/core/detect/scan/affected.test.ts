@@ -510,6 +510,8 @@ describe("single files of this repository that are read by their address", () =>
     `${OWN_URL}/raw/refs/heads/main/values/web.yaml`,
     `${OWN_URL}/-/raw/main/values/web.yaml?inline=false`,
     `${OWN_URL}/-/raw/HEAD/values/web.yaml`,
+    // GitHub redirects it to the first one.
+    `${OWN_URL}/blob/main/values/web.yaml?raw=true`,
     "https://raw.example.com/acme/deploy/main/values/web.yaml",
     "https://raw.example.com/acme/deploy/refs/heads/main/values/web.yaml?token=x",
     // https://docs.github.com/en/enterprise-server/admin/configuring-settings/hardening-security-for-your-enterprise/enabling-subdomain-isolation
