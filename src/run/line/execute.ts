@@ -37,7 +37,7 @@ import {
   silent,
   type Silent,
 } from "./outcome.js";
-import { isOld, type Permitted } from "./permit.js";
+import { isOld } from "./permit.js";
 import { commandContext, openChange, type Run } from "./run.js";
 
 /** Fetches a pushed head while the host is still asked about the change request. What fails is reported by whoever opens it. */

@@ -110,7 +110,13 @@ describe("what the deletion of an application does to its objects", () => {
 
   test("says so where Argo CD did not compare the application anew", async () => {
     const state = jsonText<LiveState>({ resources: [managed(CLAIM)], stale: "it is old" });
-    const { content } = await removalTask.run({ state, cascades: true, syncOptions: [], redact: [], sensitiveKinds: [] });
+    const { content } = await removalTask.run({
+      state,
+      cascades: true,
+      syncOptions: [],
+      redact: [],
+      sensitiveKinds: [],
+    });
     expect(content).toMatchObject({ diff: { cautions: [expect.stringContaining("deletes"), "it is old"] } });
   });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { repositoryName } from "../../../src/core/model/brand.js";
 import { traceRun } from "../../../src/observe/telemetry.js";
-import { startTracing, type Tracing } from "../../../src/observe/tracing/start-tracing.js";
+import { startTracing } from "../../../src/observe/tracing/start-tracing.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import { recordingLog } from "../../recording-log.js";
 import { RedisServer } from "../../redis-server.js";
@@ -12,7 +12,7 @@ import { startReceiver, type ReceivedSpan } from "./otlp-receiver.js";
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 
 let receiver: Awaited<ReturnType<typeof startReceiver>>;
-let tracing: Tracing;
+let tracing: ReturnType<typeof startTracing>;
 let redis: RedisServer;
 
 beforeAll(async () => {
