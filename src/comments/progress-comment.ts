@@ -1,11 +1,13 @@
-import type { ChangeRequest } from "../core/model/change-request.js";
+import type { Settled } from "../core/deploy/settle-records.js";
+import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
 import type { DeployingCommand } from "../core/model/command.js";
+import type { HostWords } from "../core/model/host-words.js";
 import type { Phase, ReportProgress } from "../core/model/progress.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
-import { markerLine, remark } from "./marker.js";
+import { markerLine, remark, readMarker } from "./marker.js";
 import { applicationLink, code, firstLines, headLink, type Links, shortened } from "./parts.js";
 import { postOnce } from "./publish.js";
 
@@ -118,4 +120,52 @@ const ENDS = { succeeded: "✅ succeeded", failed: "❌ failed", unknown: "❓ t
 function bar(part: number): string {
   const full = Math.min(BAR_LENGTH, Math.floor(part * BAR_LENGTH));
   return "▰".repeat(full) + "▱".repeat(BAR_LENGTH - full);
+}
+
+/** How many settled syncs are listed: they follow an answer, and its size is limited. */
+const MAX_SETTLED = 30;
+
+const LONGEST_SETTLED = 5000;
+
+type Told = Pick<Settled, "application" | "runId" | "outcome">;
+
+/** The outcome of earlier syncs, which was not recorded when they ended. */
+export function settledText(settled: readonly Told[], words: HostWords): string {
+  const isWell = ({ outcome }: Told) => outcome === "succeeded";
+  const lineOf = ({ application, outcome }: Told) => `- ${code(application)}: ${endText(outcome, words)}`;
+  const wellLast = [...settled].sort((a, b) => Number(isWell(a)) - Number(isWell(b))).map(lineOf);
+  let length = 0;
+  const fitting = wellLast.filter((line) => (length += line.length + 1) <= LONGEST_SETTLED).length;
+  const most = Math.min(fitting, MAX_SETTLED);
+  const lines = settled.length > most ? wellLast : settled.map(lineOf);
+  return ["Argo CD reports how an earlier sync ended:", ...firstLines(lines, most)].join("\n");
+}
+
+function endText(outcome: Told["outcome"], { command }: HostWords): string {
+  switch (outcome) {
+    case "succeeded":
+      return "✅ it succeeded, and its lock was released";
+    case "not-healthy":
+      return `❌ it was deployed and did not get healthy, and its lock is kept: push a fix and sync again, or comment ${code(`${command} rollback`)}`;
+    case "rolled-back":
+      return "↩️ it did not get healthy and was rolled back, and its lock was released";
+    case "failed":
+      return `❌ it failed, and its lock is kept: fix the cause and sync again, or comment ${code(`${command} rollback`)}`;
+  }
+}
+
+/** Ends the progress comment of an interrupted run, which would otherwise show it as running forever. */
+export async function endProgress(
+  host: CodeHost,
+  change: ChangeRequestRef,
+  settled: readonly Told[],
+  words: HostWords,
+): Promise<void> {
+  for (const { id, body } of await host.listOwnComments(change)) {
+    const marker = readMarker(body);
+    const ended = settled.filter(({ runId }) => marker?.kind === "progress" && runId === marker.runId);
+    if (marker === undefined || ended.length === 0) continue;
+    const text = `## ${SERVICE} Sync (interrupted)\n\nThis command was interrupted before it could report its result.\n\n${settledText(ended, words)}`;
+    await host.editComment(change, id, `${markerLine({ ...marker, kind: "result" })}\n${text}`);
+  }
 }

@@ -1,7 +1,7 @@
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { StoreUnavailable, only } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
-import type { EventQueue, QueueBacklog } from "../core/ports/event-queue.js";
+import { type EventQueue, type QueueBacklog, MAX_ASIDE, toldLate } from "../core/ports/event-queue.js";
 import {
   keepSubscribed,
   type RedisClient,
@@ -10,14 +10,7 @@ import {
   withoutArguments,
 } from "../http/redis.js";
 import { EventRun } from "./event-run.js";
-import {
-  createInProcessQueue,
-  fieldsOf,
-  MAX_ASIDE,
-  type QueueOptions,
-  type QueueTiming,
-  toldLate,
-} from "./in-process.js";
+import { createInProcessQueue, fieldsOf, type QueueOptions, type QueueTiming } from "./in-process.js";
 import { BELL_CHANNEL, LaneStore, type Pushed, readEventRecord, type Taken, UNTOLD_KEY } from "./lane-store.js";
 
 /** The events of a killed replica resume after its lease and at most two looks: within 20 seconds. */

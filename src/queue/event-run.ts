@@ -4,10 +4,10 @@ import { ifReadable, LeaseLost, StoredValueUnreadable, StoreUnavailable } from "
 import { isJsonObject, parseJson } from "../core/model/json.js";
 import type { Lock } from "../core/model/lock.js";
 import { hasDone, isNoted, type NotedResult, type RunNotes } from "../core/model/progress.js";
-import { type RunEnd, type RunJournal, Stopped, type StopReason } from "../core/ports/event-queue.js";
+import { type RunEnd, type RunJournal, Stopped, type StopReason, IDS_KEPT_MS } from "../core/ports/event-queue.js";
 import type { StoreConnection } from "../http/redis.js";
 import { STORE_TITLE } from "../names.js";
-import { fieldsOf, IDS_KEPT_MS, type QueueOptions, type QueueTiming } from "./in-process.js";
+import { fieldsOf, type QueueOptions, type QueueTiming } from "./in-process.js";
 import { journalKey, type LaneStore, type Taken } from "./lane-store.js";
 
 interface EventRunParts extends Pick<QueueOptions, "run" | "log"> {

@@ -11,6 +11,11 @@ import {
   type RunTicket,
   Stopped,
   type StopReason,
+  IDS_KEPT_MS,
+  UNTOLD_KEPT_MS,
+  idsOf,
+  toldLate,
+  MAX_ASIDE,
 } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
 
@@ -33,29 +38,6 @@ export interface QueueTiming {
   /** Age at which a command that Redis may have accepted unnoticed was certainly answered as refused by its replica. */
   readonly undoubtedMs: number;
 }
-
-/** Hosts repeat a delivery for up to three days; ids are kept a day longer. */
-export const IDS_KEPT_MS = 4 * 24 * 60 * 60 * 1000;
-
-/** For how long svc tries again to post a result. */
-export const UNTOLD_KEPT_MS = 6 * 60 * 60 * 1000;
-
-/** An event is new if none of its ids was accepted before. Not every host signs the delivery id, so a comment has its own. */
-export function idsOf(event: HostEvent): readonly string[] {
-  if (event.kind !== "commented") return [event.delivery];
-  // The name as well: older versions know comments by it alone.
-  const keys = new Set([changeRequestKey(event.change), identityKey(event.change)]);
-  return [event.delivery, ...[...keys].map((key) => `${key} comment ${event.commentId}`)];
-}
-
-/** An event to push again that came at `at`. Like a comment found late, a command that started nothing yet is run only while it is recent. */
-export function toldLate(event: HostEvent, at: number): HostEvent {
-  if (event.kind !== "commented" || event.found !== undefined) return event;
-  return { ...event, found: { writtenAt: new Date(at).toISOString(), overtaken: false } };
-}
-
-/** How many runs may step aside at once: each keeps its result in memory. */
-export const MAX_ASIDE = 200;
 
 export function fieldsOf(event: HostEvent): object {
   return { delivery: event.delivery, kind: event.kind, change: changeRequestKey(event.change) };

@@ -4,10 +4,9 @@ import { changeRequestKey, type ChangeRequestRef, identityKey } from "../core/mo
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import { parseJson } from "../core/model/json.js";
-import type { QueueBacklog } from "../core/ports/event-queue.js";
+import { type QueueBacklog, IDS_KEPT_MS, idsOf, UNTOLD_KEPT_MS } from "../core/ports/event-queue.js";
 import { type RedisClient, RedisScript, type StoreConnection } from "../http/redis.js";
 import { HOST_IDS, KEYS } from "../names.js";
-import { IDS_KEPT_MS, idsOf, UNTOLD_KEPT_MS } from "./in-process.js";
 
 interface EventRecord {
   readonly event: HostEvent;

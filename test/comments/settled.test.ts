@@ -1,7 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { remark } from "../../src/comments/marker.js";
-import { renderProgress } from "../../src/comments/progress-comment.js";
-import { endProgress } from "../../src/comments/reminder.js";
+import { renderProgress, endProgress } from "../../src/comments/progress-comment.js";
 import { API, CommandWorld, config, WEB } from "../core/commands/command-world.js";
 import { expectGolden } from "./golden.js";
 import { LINKS, WORDS } from "./samples.js";

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { renderBarredMerge } from "../../src/comments/merge.js";
 import { nextStepText } from "../../src/comments/next-step-words.js";
-import { settledText } from "../../src/comments/reminder.js";
+import { settledText } from "../../src/comments/progress-comment.js";
 import { renderResult } from "../../src/comments/render.js";
 import { parseComment } from "../../src/core/commands/parse-command.js";
 import { applicationName } from "../../src/core/model/brand.js";

@@ -1,4 +1,4 @@
-import type { ChangeRequestRef } from "../model/change-request.js";
+import { type ChangeRequestRef, changeRequestKey, identityKey } from "../model/change-request.js";
 import type { HostEvent } from "../model/event.js";
 import type { RunNotes } from "../model/progress.js";
 
@@ -66,3 +66,26 @@ export class Stopped extends Error {
     super(`stopped: ${reason}`);
   }
 }
+
+/** Hosts repeat a delivery for up to three days; ids are kept a day longer. */
+export const IDS_KEPT_MS = 4 * 24 * 60 * 60 * 1000;
+
+/** For how long svc tries again to post a result. */
+export const UNTOLD_KEPT_MS = 6 * 60 * 60 * 1000;
+
+/** An event is new if none of its ids was accepted before. Not every host signs the delivery id, so a comment has its own. */
+export function idsOf(event: HostEvent): readonly string[] {
+  if (event.kind !== "commented") return [event.delivery];
+  // The name as well: older versions know comments by it alone.
+  const keys = new Set([changeRequestKey(event.change), identityKey(event.change)]);
+  return [event.delivery, ...[...keys].map((key) => `${key} comment ${event.commentId}`)];
+}
+
+/** An event to push again that came at `at`. Like a comment found late, a command that started nothing yet is run only while it is recent. */
+export function toldLate(event: HostEvent, at: number): HostEvent {
+  if (event.kind !== "commented" || event.found !== undefined) return event;
+  return { ...event, found: { writtenAt: new Date(at).toISOString(), overtaken: false } };
+}
+
+/** How many runs may step aside at once: each keeps its result in memory. */
+export const MAX_ASIDE = 200;

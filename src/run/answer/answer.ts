@@ -1,7 +1,8 @@
 import { linksOf } from "../../comments/parts.js";
 import { presentOf } from "../../comments/present.js";
+import { settledText } from "../../comments/progress-comment.js";
 import { hasAnswered, publish } from "../../comments/publish.js";
-import { byApprovalText, settledText } from "../../comments/reminder.js";
+import { byApprovalText } from "../../comments/reminder.js";
 import { renderResult } from "../../comments/render.js";
 import { endStages } from "../../core/commands/next-stage.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";

@@ -1,5 +1,6 @@
 import { linksOf } from "../../comments/parts.js";
-import { endProgress, publishReminder } from "../../comments/reminder.js";
+import { endProgress } from "../../comments/progress-comment.js";
+import { publishReminder } from "../../comments/reminder.js";
 import { planAgain } from "../../core/commands/selection.js";
 import { endReplacedOf, isUnsettled, type Settled, settleRecords } from "../../core/deploy/settle-records.js";
 import { createLifting } from "../../core/facts/approval.js";
@@ -27,9 +28,9 @@ import { deployedOf } from "../../core/policy/effect-rules.js";
 import type { Facts } from "../../core/policy/facts.js";
 import { nextStep, undoOf } from "../../core/policy/next-step.js";
 import type { Clock } from "../../core/ports/clock.js";
+import { IDS_KEPT_MS } from "../../core/ports/event-queue.js";
 import { leavesOut, type Log } from "../../core/ports/log.js";
 import type { DeploymentStore, Mark } from "../../core/ports/stores.js";
-import { IDS_KEPT_MS } from "../../queue/in-process.js";
 import { showAgain, showRollout } from "../answer/show.js";
 import { type Autoplan, AUTOPLAN, type Outcome, silent, type Silent } from "../line/outcome.js";
 import { openChange, plansAutomatically, readChangeFacts, type Run } from "../line/run.js";
@@ -146,6 +147,7 @@ async function liftedPlan(ref: ChangeRequestRef, run: Run): Promise<Autoplan | u
 /** Records how earlier syncs ended whose outcome was lost, before the next command of the change request runs. */
 export async function settleEarlier(change: ChangeRequest, run: Run): Promise<readonly Settled[]> {
   const settled = await settleRecords(change, run);
+  if (settled.length === 0) return settled;
   run.attempt.settledEarlier(settled, change);
   try {
     await endProgress(run.host, change, settled, run.hostWords[change.host]);
