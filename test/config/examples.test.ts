@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
 import { repositorySchema, parseRepositoryConfig } from "../../src/config/repository/repository-schema.js";
-import { DEFAULT_SENSITIVE_KINDS } from "../../src/config/rules/settings.js";
 import { OTHER_NAMES } from "../../src/config/server/section-names.js";
 import { NOTIFICATION_EVENTS, serverSchema } from "../../src/config/server/server-schema.js";
 import { loadServerConfig } from "../../src/config/server/server.js";
 import { type ConfigTree, readYaml } from "../../src/config/yaml-tree.js";
+import { DEFAULT_SENSITIVE_KINDS } from "../../src/core/model/settings.js";
 import { rsaKey } from "./rsa-key.js";
 
 const read = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");

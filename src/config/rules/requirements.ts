@@ -8,30 +8,13 @@ import type {
 } from "../../core/model/settings.js";
 import type { RepositoryConfig } from "../repository/repository-schema.js";
 import type { ServerDefaults } from "../server/server.js";
-import { matchOf, type RuleSelectors } from "./rule-match.js";
+import { matchOf } from "./rule-match.js";
 
 /** `from`: whose it is, if not the repository's. */
 type Entry = RepositoryConfig["syncRequirements"][number] & Pick<AccessRule, "from">;
 
 /** Commands that an entry without `commands` restricts. */
 const BOUND_BY_DEFAULT: readonly AccessCommand[] = ["sync", "rollback"];
-
-/**
- * Computes the answer once per application, because a plan asks a dozen times. `definedIn` does not matter: it only adds the rules of
- * other repositories, and the answers are about those of this repository and of the server.
- */
-export function oncePerApplication<Rest extends readonly string[], T>(
-  answer: (application: RuledApplication, ...rest: Rest) => T,
-): typeof answer {
-  const known = new Map<string, { readonly answer: T }>();
-  return (application, ...rest) => {
-    const { name, project, cluster, namespaces } = application;
-    const key = JSON.stringify([name, project, cluster, namespaces, rest]);
-    const found = known.get(key) ?? { answer: answer(application, ...rest) };
-    known.set(key, found);
-    return found.answer;
-  };
-}
 
 /** Combines requirements so that all of them hold. */
 export function strictest(all: readonly Requirements[]): Requirements {
@@ -72,24 +55,6 @@ export function requirementsOf(
     health: healthRuleOf(application, policy, defaults),
     onApproval: startsOnApproval(application, policy, defaults) ? true : undefined,
   };
-}
-
-/** Adds what the server's own entries require. Their `health_timeout` and `on_failure` also hold where only the files require health. */
-export function withFloor(
-  files: Requirements,
-  application: RuledApplication,
-  floor: RepositoryConfig,
-  nothing: RequirementDefaults,
-): Requirements {
-  const defaults = { ...nothing, syncOn: "approval", ...healthDefaults(files.health) } as const;
-  return strictest([files, requirementsOf(application, floor, defaults)]);
-}
-
-/** The defaults with the health that this rule requires of everything. */
-export function healthDefaults(
-  health: HealthRule | undefined,
-): Pick<RequirementDefaults, "requireHealthy" | "healthTimeout" | "onFailure"> | undefined {
-  return health && { requireHealthy: true, healthTimeout: health.timeoutMs, onFailure: health.onFailure };
 }
 
 export type RequirementDefaults = Pick<
@@ -173,6 +138,6 @@ function decisive<T>(
 }
 
 /** Whether the entry names this very application; exact entries come before patterns. */
-function isExact({ name }: RuleSelectors, application: RuledApplication): boolean {
+function isExact({ name }: Entry, application: RuledApplication): boolean {
   return name === application.name;
 }

@@ -3,7 +3,7 @@ import type { RuledApplication } from "../../core/model/settings.js";
 import { matchesName, mayMeanName } from "../pattern.js";
 
 /** Selects applications that match everything it names. All values are patterns. */
-export interface RuleSelectors {
+interface RuleSelectors {
   readonly name?: string | undefined;
   readonly project?: string | undefined;
   readonly destination?: { readonly cluster?: string | undefined; readonly namespace?: string | undefined } | undefined;

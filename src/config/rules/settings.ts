@@ -4,8 +4,10 @@ import {
   type AccessRule,
   type OwnSettings,
   type RuledApplication,
-  type SensitiveKind,
   UPDATE_BRANCH,
+  DEFAULT_SENSITIVE_KINDS,
+  type HealthRule,
+  type Requirements,
 } from "../../core/model/settings.js";
 import type { Stage } from "../../core/model/stage.js";
 import { HOST_IDS, type HostId, REPOSITORY_FILE, SERVER_RULES } from "../../names.js";
@@ -18,14 +20,7 @@ import {
 } from "../repository/repository-schema.js";
 import type { ServerConfig, ServerDefaults } from "../server/server.js";
 import type { ConfigProblem } from "../yaml-tree.js";
-import {
-  accessRulesOf,
-  healthDefaults,
-  oncePerApplication,
-  requirementsOf,
-  strictest,
-  withFloor,
-} from "./requirements.js";
+import { accessRulesOf, requirementsOf, strictest, type RequirementDefaults } from "./requirements.js";
 import { describeSelectors, placeOf, SELECTORS } from "./rule-match.js";
 
 export interface Resolution {
@@ -129,6 +124,41 @@ export function resolveSettings(
   const problems = [...new Set([head, base.file])].flatMap((side) => (side.kind === "invalid" ? side.problems : []));
   const brokenAt = base.file.kind === "invalid" ? "base" : head.kind === "invalid" ? "head" : undefined;
   return { settings, problems, brokenAt, repairs: brokenAt === "base" && head.kind === "valid" };
+}
+
+/**
+ * Computes the answer once per application, because a plan asks a dozen times. `definedIn` does not matter: it only adds the rules of
+ * other repositories, and the answers are about those of this repository and of the server.
+ */
+function oncePerApplication<Rest extends readonly string[], T>(
+  answer: (application: RuledApplication, ...rest: Rest) => T,
+): typeof answer {
+  const known = new Map<string, { readonly answer: T }>();
+  return (application, ...rest) => {
+    const { name, project, cluster, namespaces } = application;
+    const key = JSON.stringify([name, project, cluster, namespaces, rest]);
+    const found = known.get(key) ?? { answer: answer(application, ...rest) };
+    known.set(key, found);
+    return found.answer;
+  };
+}
+
+/** Adds what the server's own entries require. Their `health_timeout` and `on_failure` also hold where only the files require health. */
+function withFloor(
+  files: Requirements,
+  application: RuledApplication,
+  floor: RepositoryConfig,
+  nothing: RequirementDefaults,
+): Requirements {
+  const defaults = { ...nothing, syncOn: "approval", ...healthDefaults(files.health) } as const;
+  return strictest([files, requirementsOf(application, floor, defaults)]);
+}
+
+/** The defaults with the health that this rule requires of everything. */
+function healthDefaults(
+  health: HealthRule | undefined,
+): Pick<RequirementDefaults, "requireHealthy" | "healthTimeout" | "onFailure"> | undefined {
+  return health && { requireHealthy: true, healthTimeout: health.timeoutMs, onFailure: health.onFailure };
 }
 
 /** The floor says nothing of what none of its entries names. */
@@ -365,23 +395,3 @@ function changedKeys(before: object | undefined, after: object | undefined): rea
 function snake(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
-
-const RIGHTS = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
-/** OpenShift takes the second group for another name of the first. */
-const GROUPS_OF_RIGHTS = ["rbac.authorization.k8s.io", "authorization.openshift.io"];
-const ADMISSION = ["Mutating", "Validating"].flatMap((kind) =>
-  ["AdmissionPolicy", "AdmissionPolicyBinding", "WebhookConfiguration"].map((what) => `${kind}${what}`),
-);
-/** https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/#quick-reference */
-const ARGO_CD_CONFIG =
-  "{argocd-cm,argocd-cmd-params-cm,argocd-gpg-keys-cm,argocd-rbac-cm,argocd-ssh-known-hosts-cm,argocd-tls-certs-cm}";
-
-/** Argo CD's limits and credentials, Kubernetes' roles, and what admits objects. */
-export const DEFAULT_SENSITIVE_KINDS: readonly SensitiveKind[] = [
-  { kind: "AppProject.argoproj.io" },
-  { kind: "ConfigMap", name: ARGO_CD_CONFIG },
-  { kind: "Secret", name: "argocd-secret" },
-  { kind: "Secret", label: "argocd.argoproj.io/secret-type" },
-  ...GROUPS_OF_RIGHTS.flatMap((group) => RIGHTS.map((kind) => ({ kind: `${kind}.${group}` }))),
-  ...ADMISSION.map((kind) => ({ kind: `${kind}.admissionregistration.k8s.io` })),
-];

@@ -143,3 +143,26 @@ export interface OwnSettings {
   /** Sentences for a plan: what the change request changes in the repository's file, and when that takes effect. */
   readonly notes: readonly string[];
 }
+
+const RIGHTS = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
+
+/** OpenShift takes the second group for another name of the first. */
+const GROUPS_OF_RIGHTS = ["rbac.authorization.k8s.io", "authorization.openshift.io"];
+
+const ADMISSION = ["Mutating", "Validating"].flatMap((kind) =>
+  ["AdmissionPolicy", "AdmissionPolicyBinding", "WebhookConfiguration"].map((what) => `${kind}${what}`),
+);
+
+/** https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/#quick-reference */
+const ARGO_CD_CONFIG =
+  "{argocd-cm,argocd-cmd-params-cm,argocd-gpg-keys-cm,argocd-rbac-cm,argocd-ssh-known-hosts-cm,argocd-tls-certs-cm}";
+
+/** Argo CD's limits and credentials, Kubernetes' roles, and what admits objects. */
+export const DEFAULT_SENSITIVE_KINDS: readonly SensitiveKind[] = [
+  { kind: "AppProject.argoproj.io" },
+  { kind: "ConfigMap", name: ARGO_CD_CONFIG },
+  { kind: "Secret", name: "argocd-secret" },
+  { kind: "Secret", label: "argocd.argoproj.io/secret-type" },
+  ...GROUPS_OF_RIGHTS.flatMap((group) => RIGHTS.map((kind) => ({ kind: `${kind}.${group}` }))),
+  ...ADMISSION.map((kind) => ({ kind: `${kind}.admissionregistration.k8s.io` })),
+];
