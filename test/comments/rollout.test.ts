@@ -2,8 +2,8 @@ import { expect, test } from "@jest/globals";
 import { markerLine, remark } from "../../src/comments/marker.js";
 import { nextStepText } from "../../src/comments/next-step-words.js";
 import { renderPlan } from "../../src/comments/plan.js";
+import { presentText, renderRolloutFailure } from "../../src/comments/present.js";
 import { withPresent } from "../../src/comments/publish.js";
-import { renderRolloutFailure, rolloutText } from "../../src/comments/rollout.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { FollowedApplication, Rollout, RolloutState } from "../../src/core/model/rollout.js";
 import type { HostId } from "../../src/names.js";
@@ -32,6 +32,9 @@ function rollout(applications: readonly FollowedApplication[], more: Partial<Rol
   const about = { change: sampleChange(), merged: BASE, since, until, ended: undefined, approval: "given" } as const;
   return { ...about, applications, deployed: [], ...more };
 }
+
+const textOf = (given: Rollout) =>
+  presentText({ state: "open", approvers: [], deployed: [], rollout: given }, [], LINKS);
 
 const hostile = {
   kind: "failed",
@@ -111,7 +114,7 @@ test("a plan without applications shows it as well", () => {
 
 test("it ends with one sentence", () => {
   const ended = (...applications: readonly FollowedApplication[]) =>
-    rolloutText(rollout(applications, { ended: later }), LINKS).split("\n")[0];
+    textOf(rollout(applications, { ended: later })).split("\n")[0];
   const [reached] = some;
   const web = reached ?? one("web", "reached", "");
   const manual = one("api", "manual", "has no auto-sync");
@@ -138,5 +141,5 @@ test("a failure names what has not rolled out, with what Argo CD says, and a way
 });
 
 test("what cannot be read about the approval is said", () => {
-  expect(rolloutText(rollout(some, { approval: "unknown" }), LINKS)).toContain("could not read whether it was merged");
+  expect(textOf(rollout(some, { approval: "unknown" }))).toContain("could not read whether it was merged");
 });

@@ -1,7 +1,7 @@
 import { remark } from "../../comments/marker.js";
 import { linksOf } from "../../comments/parts.js";
+import { renderRolloutFailure } from "../../comments/present.js";
 import { repost } from "../../comments/publish.js";
-import { renderRolloutFailure } from "../../comments/rollout.js";
 import { createApprovals } from "../../core/facts/approval.js";
 import { destinationOf } from "../../core/model/application.js";
 import type { ApplicationName, Revision } from "../../core/model/brand.js";
