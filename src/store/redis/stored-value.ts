@@ -7,7 +7,7 @@ import { type OnUnreadable, StoredValueUnreadable } from "../../core/model/error
 import { isJsonObject } from "../../core/model/json.js";
 import type { RedisClient } from "../../http/redis.js";
 import { HOST_IDS, STORE_TITLE } from "../../names.js";
-import { primariesOf } from "./client.js";
+import { primariesOf } from "./connection.js";
 
 const change = z.object({
   host: z.enum(HOST_IDS),
