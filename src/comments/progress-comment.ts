@@ -124,7 +124,6 @@ function bar(part: number): string {
 
 /** How many settled syncs are listed: they follow an answer, and its size is limited. */
 const MAX_SETTLED = 30;
-
 const LONGEST_SETTLED = 5000;
 
 type Told = Pick<Settled, "application" | "runId" | "outcome">;

@@ -4,7 +4,7 @@ import { HostFailure } from "../core/model/errors.js";
 import type { CodeHost, OwnComment, Posting } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import { haveSameTarget, type Marker, markerLine, readMarker, remark } from "./marker.js";
-import { block, cutBlocks, details } from "./parts.js";
+import { details } from "./parts.js";
 
 interface PublishOptions {
   readonly runId: string;
@@ -97,7 +97,8 @@ export function markStale(body: string): string | undefined {
   return `${markerLine({ ...marker, stale: true })}\n${details(`Outdated plan${commit}: a newer one is below`, content)}`;
 }
 
-function isCurrentPlan({ body }: OwnComment): boolean {
+/** Whether a comment shows a plan that no newer one has replaced. */
+export function isCurrentPlan({ body }: OwnComment): boolean {
   return markStale(body) !== undefined;
 }
 
@@ -129,90 +130,6 @@ function repeatable(body: string, current: readonly OwnComment[]): OwnComment | 
   if (last === undefined || readMarker(body)?.kind !== "no-applications") return undefined;
   return readMarker(last.body)?.kind === "no-applications" ? last : undefined;
 }
-
-export function showsPlan(own: readonly OwnComment[]): boolean {
-  return own.some(isCurrentPlan);
-}
-
-/** The first part of the current plan; undefined if there is none. */
-export async function findCurrentPlan(
-  host: Pick<CodeHost, "listOwnComments">,
-  change: ChangeRequestRef,
-): Promise<OwnComment | undefined> {
-  const current = (await host.listOwnComments(change)).filter(isCurrentPlan);
-  return current.findLast(({ body }) => (readMarker(body)?.part ?? 1) === 1);
-}
-
-/**
- * The body of the current plan's first comment with what holds now. Of a plan of several comments only what stands before the first
- * application changes: the rest is where it was.
- * @param rendered the parts of the same plan as it is now.
- * @param limit the length of a comment. The first one was posted as long as that, and gets longer by what has happened since.
- */
-export function withPresent(body: string, rendered: readonly string[], limit: number): string {
-  const [text = ""] = rendered;
-  const marker = readMarker(body);
-  const isWhole = rendered.length === 1 && !/^## .* \(part 1 of \d+\)$/m.test(body.slice(0, HEADING_WITHIN));
-  const [start, end] = [text.indexOf(SECTION), body.indexOf(SECTION)];
-  if (marker === undefined) return body;
-  if (isWhole) return remark(text, marker);
-  if (start < 0 || end < 0) return body;
-  // The marker of a posted comment is longer, since it names the run.
-  return cutToFit(remark(text.slice(0, start), marker), limit - (body.length - end)) + body.slice(end);
-}
-
-/** Leaves out as many of the last lines of the longest list as there is no room for. A fence stays whole: cut, it would take in the rest. */
-function cutToFit(text: string, room: number): string {
-  if (text.length <= room) return text;
-  const paragraphs = text.split("\n\n");
-  const isList = (paragraph: string) => !paragraph.includes(FENCE);
-  const longest = Math.max(...paragraphs.filter(isList).map(({ length }) => length));
-  const limit = Math.max(SHORTEST_PARAGRAPH, longest - (text.length - room));
-  return paragraphs
-    .flatMap((one) => (isList(one) ? cutBlocks([block(one)], limit).map((cut) => cut.text) : [one]))
-    .join("\n\n");
-}
-
-/**
- * Brings every comment of a posted plan to its present text, the first one last: until then its marker says that there is more to do.
- * Comments that the plan does not need any more are marked as outdated.
- * @param first its first comment.
- */
-export async function rewritePlan(
-  host: CodeHost,
-  change: ChangeRequestRef,
-  first: OwnComment,
-  parts: readonly string[],
-  { edit, posting }: RewriteOptions,
-): Promise<void> {
-  const runId = readMarker(first.body)?.runId;
-  if (runId === undefined) return;
-  const own = (await host.listOwnComments(change)).filter((one) => {
-    const marker = readMarker(one.body);
-    return isCurrentPlan(one) && marker?.runId === runId && marker.head === readMarker(first.body)?.head;
-  });
-  for (const one of own) {
-    const stale = (readMarker(one.body)?.part ?? 1) > parts.length ? markStale(one.body) : undefined;
-    if (stale !== undefined) await edit(one.id, stale);
-  }
-  for (const [index, text] of [...parts.entries()].reverse()) {
-    const body = remark(text, { runId, part: index + 1 });
-    const found = own.find((one) => readMarker(one.body)?.part === index + 1);
-    if (found?.body === body) continue;
-    if (found === undefined || !(await edit(found.id, body))) await postOnce(host, change, body, posting);
-  }
-}
-
-interface RewriteOptions {
-  /** @returns False if the comment is gone. */
-  readonly edit: (id: string, body: string) => Promise<boolean>;
-  readonly posting: Posting;
-}
-
-const SECTION = "\n### ";
-const HEADING_WITHIN = 500;
-const SHORTEST_PARAGRAPH = 1000;
-const FENCE = "```";
 
 type Poster = Pick<CodeHost, "postComment" | "listOwnComments">;
 

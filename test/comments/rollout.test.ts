@@ -3,10 +3,10 @@ import { markerLine, remark } from "../../src/comments/marker.js";
 import { nextStepText } from "../../src/comments/next-step-words.js";
 import { renderPlan } from "../../src/comments/plan.js";
 import { presentText, renderRolloutFailure } from "../../src/comments/present.js";
-import { withPresent } from "../../src/comments/publish.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { FollowedApplication, Rollout, RolloutState } from "../../src/core/model/rollout.js";
 import type { HostId } from "../../src/names.js";
+import { withPresent } from "../../src/run/answer/plan-comment.js";
 import { expectGolden } from "./golden.js";
 import { BASE, evaluated, LINKS, resource, sampleApplication, sampleChange, samplePlan, WORDS } from "./samples.js";
 

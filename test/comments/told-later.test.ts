@@ -1,10 +1,11 @@
 import { expect, test } from "@jest/globals";
 import { renderLockLost, renderPlan, renderTakenOver } from "../../src/comments/plan.js";
 import type { Present } from "../../src/comments/present.js";
-import { markStale, withPresent } from "../../src/comments/publish.js";
+import { markStale } from "../../src/comments/publish.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { Plan } from "../../src/core/model/plan/plan.js";
 import type { HostId } from "../../src/names.js";
+import { withPresent } from "../../src/run/answer/plan-comment.js";
 import { expectGolden } from "./golden.js";
 import {
   evaluated,

@@ -1,19 +1,25 @@
 import { createHash } from "node:crypto";
 import { haveSameTarget, readMarker, remark, targetOf } from "../../comments/marker.js";
-import { linksOf } from "../../comments/parts.js";
+import { linksOf, block, cutBlocks } from "../../comments/parts.js";
 import { packedPlan, renderPlan, renderPlanTask } from "../../comments/plan.js";
 import { type Present, presentOf } from "../../comments/present.js";
-import { findCurrentPlan, publishPlan, rewritePlan, withPresent } from "../../comments/publish.js";
+import { publishPlan, markStale, isCurrentPlan, postOnce } from "../../comments/publish.js";
 import { withPresentLocks } from "../../core/commands/locks.js";
 import type { ReadFacts } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
-import { type ChangeRequest, changeRequestKey, identityKey } from "../../core/model/change-request.js";
+import {
+  type ChangeRequest,
+  changeRequestKey,
+  identityKey,
+  type ChangeRequestRef,
+} from "../../core/model/change-request.js";
 import { HostFailure, isFinal } from "../../core/model/errors.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { NextStep } from "../../core/model/next-step.js";
 import { driftOf, type ResourceChange } from "../../core/model/plan/manifest-diff.js";
 import { isAsking, isPlanOf, type Plan, previewedDiff, shownDiff } from "../../core/model/plan/plan.js";
 import { nextStep } from "../../core/policy/next-step.js";
+import type { CodeHost, OwnComment, Posting } from "../../core/ports/code-host.js";
 import { tooMuch } from "../../core/ports/compute.js";
 import type { Run } from "../line/run.js";
 
@@ -191,6 +197,86 @@ export class PlanComment {
     return (this.#known ??= read());
   }
 }
+
+/** The first part of the current plan; undefined if there is none. */
+async function findCurrentPlan(
+  host: Pick<CodeHost, "listOwnComments">,
+  change: ChangeRequestRef,
+): Promise<OwnComment | undefined> {
+  const current = (await host.listOwnComments(change)).filter(isCurrentPlan);
+  return current.findLast(({ body }) => (readMarker(body)?.part ?? 1) === 1);
+}
+
+/**
+ * The body of the current plan's first comment with what holds now. Of a plan of several comments only what stands before the first
+ * application changes: the rest is where it was.
+ * @param rendered the parts of the same plan as it is now.
+ * @param limit the length of a comment. The first one was posted as long as that, and gets longer by what has happened since.
+ */
+export function withPresent(body: string, rendered: readonly string[], limit: number): string {
+  const [text = ""] = rendered;
+  const marker = readMarker(body);
+  const isWhole = rendered.length === 1 && !/^## .* \(part 1 of \d+\)$/m.test(body.slice(0, HEADING_WITHIN));
+  const [start, end] = [text.indexOf(SECTION), body.indexOf(SECTION)];
+  if (marker === undefined) return body;
+  if (isWhole) return remark(text, marker);
+  if (start < 0 || end < 0) return body;
+  // The marker of a posted comment is longer, since it names the run.
+  return cutToFit(remark(text.slice(0, start), marker), limit - (body.length - end)) + body.slice(end);
+}
+
+/** Leaves out as many of the last lines of the longest list as there is no room for. A fence stays whole: cut, it would take in the rest. */
+function cutToFit(text: string, room: number): string {
+  if (text.length <= room) return text;
+  const paragraphs = text.split("\n\n");
+  const isList = (paragraph: string) => !paragraph.includes(FENCE);
+  const longest = Math.max(...paragraphs.filter(isList).map(({ length }) => length));
+  const limit = Math.max(SHORTEST_PARAGRAPH, longest - (text.length - room));
+  return paragraphs
+    .flatMap((one) => (isList(one) ? cutBlocks([block(one)], limit).map((cut) => cut.text) : [one]))
+    .join("\n\n");
+}
+
+/**
+ * Brings every comment of a posted plan to its present text, the first one last: until then its marker says that there is more to do.
+ * Comments that the plan does not need any more are marked as outdated.
+ * @param first its first comment.
+ */
+async function rewritePlan(
+  host: CodeHost,
+  change: ChangeRequestRef,
+  first: OwnComment,
+  parts: readonly string[],
+  { edit, posting }: RewriteOptions,
+): Promise<void> {
+  const runId = readMarker(first.body)?.runId;
+  if (runId === undefined) return;
+  const own = (await host.listOwnComments(change)).filter((one) => {
+    const marker = readMarker(one.body);
+    return isCurrentPlan(one) && marker?.runId === runId && marker.head === readMarker(first.body)?.head;
+  });
+  for (const one of own) {
+    const stale = (readMarker(one.body)?.part ?? 1) > parts.length ? markStale(one.body) : undefined;
+    if (stale !== undefined) await edit(one.id, stale);
+  }
+  for (const [index, text] of [...parts.entries()].reverse()) {
+    const body = remark(text, { runId, part: index + 1 });
+    const found = own.find((one) => readMarker(one.body)?.part === index + 1);
+    if (found?.body === body) continue;
+    if (found === undefined || !(await edit(found.id, body))) await postOnce(host, change, body, posting);
+  }
+}
+
+interface RewriteOptions {
+  /** @returns False if the comment is gone. */
+  readonly edit: (id: string, body: string) => Promise<boolean>;
+  readonly posting: Posting;
+}
+
+const SECTION = "\n### ";
+const HEADING_WITHIN = 500;
+const SHORTEST_PARAGRAPH = 1000;
+const FENCE = "```";
 
 /** Notes what the comment of a plan shows. */
 async function wrotePlan(

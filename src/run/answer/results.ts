@@ -1,7 +1,7 @@
 import { renderBarredMerge, renderMergeRefusal, renderQueued } from "../../comments/merge.js";
 import { linksOf } from "../../comments/parts.js";
 import { renderTakenOver } from "../../comments/plan.js";
-import { publish, publishPlan, showsPlan } from "../../comments/publish.js";
+import { publish, publishPlan, isCurrentPlan } from "../../comments/publish.js";
 import { hostAddresses } from "../../config/server/server.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import { type ConfirmedMerge, confirmMerge } from "../../core/commands/merge.js";
@@ -339,7 +339,7 @@ async function postPlan(
   const own = earlier ?? (await host.listOwnComments(change));
   const byStatus = quiet && config.comments.nothingAffected === "status" && affectsNothing(plan);
   // An earlier plan would look as if it still held.
-  const statusFirst = byStatus && !showsPlan(own);
+  const statusFirst = byStatus && !own.some(isCurrentPlan);
   if (settings !== undefined && statusFirst) {
     const { written } = await show(change, { settings, reviewed: advised.reviewed, withoutComment: true }, run);
     if (written) return;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { safeReturnTo } from "../../../src/web/addresses.js";
+import { safeReturnTo } from "../../../src/web/auth/routes.js";
 
 describe("where a login leads", () => {
   test.each([
