@@ -5,7 +5,6 @@ import type { NextStep } from "../core/model/next-step.js";
 import {
   type ApplicationSync,
   type CommandResultOf,
-  type NotHealthy,
   type SyncedResource,
   type SyncedResult,
   wasRolledBack,
@@ -328,7 +327,11 @@ function fencedList(lines: readonly string[], most: number): readonly string[] {
 const MAX_MESSAGE = 4000;
 
 /** Argo CD deployed an application, and its rules ask for more. */
-function notHealthyLines(one: Failed, { health, rollback }: NotHealthy, run: Run): readonly string[] {
+function notHealthyLines(
+  one: Failed,
+  { health, rollback }: NonNullable<Failed["notHealthy"]>,
+  run: Run,
+): readonly string[] {
   const { change } = run;
   const seen = [
     resultLine(`❌ deployed, but not healthy: ${code(health)}`, one, run),

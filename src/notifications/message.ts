@@ -1,16 +1,7 @@
 import { shortened, withoutDeceivers } from "../comments/parts.js";
 import { changePagePath, changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { AllHostWords } from "../core/model/host-words.js";
-import type {
-  LocksReleased,
-  Merged,
-  Notification,
-  NotMerged,
-  RolledOut,
-  RunEnded,
-  SystemChanged,
-  TokenExpires,
-} from "../core/model/notification.js";
+import type { Notification, RolledOut, RunEnded } from "../core/model/notification.js";
 import { minuteText } from "../core/model/time.js";
 import { SERVICE } from "../names.js";
 
@@ -109,14 +100,16 @@ const OUTCOMES: Readonly<Record<RunEnded["applications"][number]["outcome"], str
   rejected: "not started",
 };
 
-function locksReleased({ change, by, applications }: LocksReleased): Said {
+type Of<Kind extends Notification["kind"]> = Extract<Notification, { readonly kind: Kind }>;
+
+function locksReleased({ change, by, applications }: Of<"locks-released">): Said {
   return {
     headline: `🔓 ${changeRequestName(change)}: ${by}, an administrator, released its ${applications.length === 1 ? "lock" : "locks"}`,
     lines: applications,
   };
 }
 
-function merged({ change, head, applications }: Merged): Said {
+function merged({ change, head, applications }: Of<"merged">): Said {
   return { headline: `🔀 ${changeRequestName(change)} was merged${atCommit(head)}`, lines: applications };
 }
 
@@ -147,7 +140,7 @@ const ENDS: Readonly<Record<RolledOut["applications"][number]["end"], string>> =
   waiting: "has no auto-sync: sync it in Argo CD",
 };
 
-function notMerged({ change, closed, head, by, since, applications }: NotMerged, word: string): Said {
+function notMerged({ change, closed, head, by, since, applications }: Of<"not-merged">, word: string): Said {
   const state = closed ? "was closed without a merge, and is still deployed" : "is deployed and not merged";
   const cure = closed
     ? `To take it back, comment ${word} rollback on it.`
@@ -158,7 +151,7 @@ function notMerged({ change, closed, head, by, since, applications }: NotMerged,
   };
 }
 
-function systemChanged({ system, available, since }: SystemChanged): Said {
+function systemChanged({ system, available, since }: Of<"system">): Said {
   if (available) {
     return {
       headline: `✅ ${SERVICE} can use ${system} again, which had been unavailable since ${minuteText(since)}`,
@@ -171,7 +164,7 @@ function systemChanged({ system, available, since }: SystemChanged): Said {
   };
 }
 
-function tokenExpires({ system, expires, days, at }: TokenExpires & Pick<Notification, "at">): Said {
+function tokenExpires({ system, expires, days, at }: Of<"token-expires">): Said {
   const left = days === 0 ? "within a day" : days === 1 ? "in 1 day" : `in ${days} days`;
   const when = Date.parse(expires) <= Date.parse(at) ? "expired" : `expires ${left},`;
   return {

@@ -3,7 +3,7 @@ import { applicationName, revision } from "../core/model/brand.js";
 import { ifReadable, LeaseLost, StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
 import { isJsonObject, parseJson } from "../core/model/json.js";
 import type { Lock } from "../core/model/lock.js";
-import { hasDone, isNoted, type NotedResult, type RunNotes } from "../core/model/progress.js";
+import { hasDone, isNoted, type RunNotes } from "../core/model/progress.js";
 import { type RunEnd, type RunJournal, Stopped, type StopReason, IDS_KEPT_MS } from "../core/ports/event-queue.js";
 import type { StoreConnection } from "../http/redis.js";
 import { STORE_TITLE } from "../names.js";
@@ -238,7 +238,7 @@ const notes = z.object({
   skipped: z.array(application).optional(),
   // Only this service writes these, so the version vouches for the rest of their shape.
   takenOver: z.array(z.custom<Lock>(isJsonObject)).optional(),
-  result: z.custom<NotedResult>((value) => isJsonObject(value) && isNoted(value)).optional(),
+  result: z.custom<RunNotes["result"]>((value) => isJsonObject(value) && isNoted(value)).optional(),
 });
 
 /** A run's notes in Redis, one value per delivery. */

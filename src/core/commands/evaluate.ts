@@ -270,7 +270,7 @@ function taken(room: PlanRoom, length: number): boolean {
 type Started = RenderedSides | { readonly kind: "withheld"; readonly reason: string };
 
 /** Starts to lock and render the applications of a plan, each once. */
-export interface PlanStart {
+interface PlanStart {
   /** Locks the application, then starts the render of its head, even if another change request holds the lock. */
   start(subject: Subject): void;
   /** What becomes of the objects of an application that is created or deleted; undefined if nothing does. */

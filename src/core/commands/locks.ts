@@ -82,7 +82,7 @@ function acquirePlanned(
 }
 
 /** Where a lock and its queue are looked up. */
-export interface LockPorts {
+interface LockPorts {
   readonly locks: Pick<LockStore, "find">;
   readonly waiting: Pick<WaitStore, "of">;
 }

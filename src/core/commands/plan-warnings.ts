@@ -20,7 +20,6 @@ import {
   type ApplicationPlan,
   type Evaluated,
   type Plan,
-  type ReplacedDeployment,
   type Unevaluated,
   withoutAnswer,
   withoutAnswers,
@@ -219,8 +218,10 @@ async function readablePlan(
   }
 }
 
+type Replaced = NonNullable<ApplicationPlan["replaces"]>[number];
+
 /** What the other change request's plan of that commit says that it changed. */
-function replacedOf({ application, change, revision }: Deployment, plan: Plan | undefined): ReplacedDeployment {
+function replacedOf({ application, change, revision }: Deployment, plan: Plan | undefined): Replaced {
   const planned =
     plan?.head === revision ? plan.applications.find((one) => one.application === application) : undefined;
   const changed = planned?.kind === "evaluated" ? planned.diff.resources.filter(({ hook }) => !hook) : [];
@@ -234,7 +235,7 @@ function deployedFromHere({ revision }: Deployment, { short }: HostWords): strin
 }
 
 function deployedElsewhere(
-  { change: other, revision, objects }: ReplacedDeployment,
+  { change: other, revision, objects }: Replaced,
   change: ChangeRequest,
   words: HostWords,
 ): Message {

@@ -34,8 +34,8 @@ import { withSetsOfParents } from "../survey/sets/rendered-sets.js";
 import { withFailing } from "../survey/sets/set-failure.js";
 import { surveyAfresh, withEffect, withTakenBack } from "../survey/survey-afresh.js";
 import type { Survey, SurveyOptions } from "../survey/survey.js";
-import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
-import { leaveQueues, type LockPorts, presentLock, settleLocks } from "./locks.js";
+import { contentWithin, createPlanStart, evaluate, newPlanRoom } from "./evaluate.js";
+import { leaveQueues, presentLock, settleLocks } from "./locks.js";
 import { APPLIES_ITSELF, otherWordNotes, Questions, warnedAgain, withRecords } from "./plan-warnings.js";
 import { correctedTo, labelsFor, type LabelsOf, namesOf, plannedIn } from "./selection.js";
 
@@ -47,7 +47,7 @@ interface Planning {
   readonly locks: Map<ApplicationName, LockAttempt>;
   readonly why: WhyWithheld;
   readonly previews: Previews;
-  readonly start: PlanStart;
+  readonly start: ReturnType<typeof createPlanStart>;
   readonly questions: Questions;
   readonly context: CommandContext;
 }
@@ -378,7 +378,7 @@ async function keepEarlier(
   looked: ReadonlySet<string>,
   earlier: Plan | undefined,
   present: readonly Subject[],
-  context: OpenedChange & LockPorts & Pick<CommandContext, "deployer">,
+  context: OpenedChange & Pick<CommandContext, "deployer" | "locks" | "waiting">,
 ): Promise<readonly ApplicationPlan[]> {
   const planned = isPlanOf(earlier, context.change) ? earlier.applications : [];
   const known = new Map(planned.map((one) => [one.application, one]));

@@ -1,15 +1,7 @@
-import { type Blocked, blockedBy, lockTaken, restoreSpec } from "../deploy/deploy-head.js";
+import { blockedBy, lockTaken, restoreSpec } from "../deploy/deploy-head.js";
 import { type DeployContext, levelsOf, type SettleContext } from "../deploy/deploy.js";
 import { failure } from "../deploy/health.js";
-import {
-  confirmHealth,
-  endUndo,
-  type NotHealthySync,
-  settleRollback,
-  settleSync,
-  undo,
-  undoIdOf,
-} from "../deploy/settle.js";
+import { confirmHealth, endUndo, settleRollback, settleSync, undo, undoIdOf } from "../deploy/settle.js";
 import { type LiveApplication, projectOf, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
@@ -96,7 +88,7 @@ interface Followed {
   readonly applications: readonly ApplicationSync[];
 }
 
-type BlockedApplication = Pick<StartedApplication, "application"> & Pick<Blocked, "message">;
+type BlockedApplication = Pick<StartedApplication, "application"> & { readonly message: string };
 
 /** Applications that never started: those to start now, and those that are not, since it is too late or their parents were not deployed. */
 function splitMissing(
@@ -277,7 +269,7 @@ async function followUndo(
   });
   if (outcome === undefined && undoing === undefined) return undefined;
   const { health, message } = undoing ?? { health: "Unknown", message: "it did not get healthy" };
-  const failed: NotHealthySync = { ...failure(health, message, []), warnings: [] };
+  const failed = { ...failure(health, message, []), warnings: [] };
   const name = { application: live.name, overridden: record?.overridden };
   const operation: ApplicationSync = { ...name, ...failed };
   const confirm = async (): Promise<ApplicationSync> => {

@@ -291,7 +291,7 @@ export async function restoreSpec(
 }
 
 /** Why an application is not deployed although the command was allowed. */
-export interface Blocked {
+interface Blocked {
   readonly kind: "rejected";
   readonly message: string;
   /** Whether a parent of the same run may still write its definition. */

@@ -156,7 +156,7 @@ export async function retryWhileUnavailable<T>(clock: Clock, write: () => Promis
 }
 
 /** A sync that left its application unhealthy, with the warnings for its answer. */
-export type NotHealthySync = Extract<SyncOutcome, { kind: "failed" }> & Pick<ApplicationSync, "warnings">;
+type NotHealthySync = Extract<SyncOutcome, { kind: "failed" }> & Pick<ApplicationSync, "warnings">;
 
 /** The id of a run's automatic rollback in Argo CD, by which an attempt after a crash finds it. */
 export function undoIdOf(runId: string): string {

@@ -44,12 +44,11 @@ import {
   type ApplicationFacts,
   blankFacts,
   type FactName,
+  type Requires,
   type UntoldSoFar,
   type Facts,
   NOTHING_FAILED,
-  type PlannedFacts,
   type RecordFacts,
-  type Requires,
   writersIn,
 } from "../policy/facts.js";
 import { waitsIn } from "../policy/stages.js";
@@ -71,7 +70,7 @@ export type FactSource = ApprovalContext &
     "host" | "change" | "settings" | "plans" | "locks" | "holds" | "deployments" | "checks" | "clock"
   >;
 
-export interface FactOptions {
+interface FactOptions {
   readonly problems?: readonly string[];
   /** The newest plan; without this key it is read. */
   readonly plan?: Plan | undefined;
@@ -283,7 +282,7 @@ function otherFacts(deployed: Deployed, rules: Rules): ApplicationFacts {
   return { application, planned: undefined, lock: undefined, record: undefined, foreign: [], requires, now: undefined };
 }
 
-function plannedFacts(plan: ApplicationPlan, reachedFrom: ReturnType<typeof checkedIn>): PlannedFacts {
+function plannedFacts(plan: ApplicationPlan, reachedFrom: ReturnType<typeof checkedIn>) {
   const evaluated = plan.kind === "evaluated" ? plan : undefined;
   const reached = (plan.kind === "evaluated" ? reachedFrom(plan.application) : []).flatMap(({ application, checks }) =>
     checks

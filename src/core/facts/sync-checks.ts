@@ -5,7 +5,7 @@ import { type Check, type CheckResult, definitionOf, type FailedCheck, isFailed 
 import { HostFailure, only } from "../model/errors.js";
 import { asCheckOf, type Checked, checksOf, isPlanOf, type Plan, changesNothing } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
-import type { Facts, MergeChecks, UnliftedCheck } from "../policy/facts.js";
+import type { Facts } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";
 import { brokenChecks, checkManifests, type CheckSource } from "../render/check-manifests.js";
 import { createRenderLine, renderInputs, type RenderSource } from "../render/render.js";
@@ -65,11 +65,7 @@ export function withChecks(facts: Facts, checks: SyncChecks, again?: ReadAgain):
 
 type ReadAgain = Pick<Facts, "approval" | "untold">;
 
-function unlifted(
-  application: ApplicationName,
-  { failed, sentence }: SyncChecks,
-  again: ReadAgain | undefined,
-): readonly UnliftedCheck[] {
+function unlifted(application: ApplicationName, { failed, sentence }: SyncChecks, again: ReadAgain | undefined) {
   const people = again?.approval?.approved === true ? again.approval.people : [];
   const stands = ({ by }: Failed) => by.some(({ id }) => again === undefined || people.some((one) => one.id === id));
   const left = (failed.get(application) ?? []).filter((one) => !stands(one));
@@ -159,7 +155,7 @@ function plannedResults(
 export async function checksOfMerge(
   plan: Plan,
   context: OverridingContext & { readonly checks: readonly Check[] },
-): Promise<MergeChecks> {
+): Promise<Facts["mergeChecks"]> {
   const overriding = createOverriding(context);
   const required = context.checks.filter((check) => check.required);
   const judged = await Promise.all(

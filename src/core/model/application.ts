@@ -39,7 +39,7 @@ interface KustomizeOptions {
 }
 
 /** The parts of `directory.jsonnet` that affect what Jsonnet files read. */
-export interface JsonnetOptions {
+interface JsonnetOptions {
   /** Additional import paths, relative to the repository's root. */
   readonly libraries: readonly string[];
   /** Top-level arguments and external variables that are Jsonnet code. */

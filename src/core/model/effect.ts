@@ -83,7 +83,7 @@ interface MemberSource {
 }
 
 /** A child Application among the rendered manifests. */
-export interface AppliedChild {
+interface AppliedChild {
   readonly application: ApplicationName;
   readonly digest: string;
 }

@@ -35,7 +35,7 @@ export interface RunEnded {
 }
 
 /** An administrator released locks of a change request. */
-export interface LocksReleased {
+interface LocksReleased {
   readonly kind: "locks-released";
   readonly change: ChangeRequestRef;
   readonly by: string;
@@ -43,7 +43,7 @@ export interface LocksReleased {
 }
 
 /** A change request was merged that had locked or deployed something. */
-export interface Merged {
+interface Merged {
   readonly kind: "merged";
   readonly change: ChangeRequestRef;
   readonly head: Revision | undefined;
@@ -66,7 +66,7 @@ export interface RolledOut {
 }
 
 /** Commits of a change request have been in the cluster for a day or more, and its branch is not merged. */
-export interface NotMerged extends Omit<OverdueChange, "user"> {
+interface NotMerged extends Omit<OverdueChange, "user"> {
   readonly kind: "not-merged";
   /** Closed without a merge, or still open. */
   readonly closed: boolean;
@@ -74,7 +74,7 @@ export interface NotMerged extends Omit<OverdueChange, "user"> {
 }
 
 /** A system that svc needs went away, or came back. */
-export interface SystemChanged {
+interface SystemChanged {
   readonly kind: "system";
   /** As people call it. */
   readonly system: string;
@@ -84,7 +84,7 @@ export interface SystemChanged {
 }
 
 /** A token of svc expires soon. */
-export interface TokenExpires {
+interface TokenExpires {
   readonly kind: "token-expires";
   /** The system that gave it, as people call it. */
   readonly system: string;

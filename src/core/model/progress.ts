@@ -68,7 +68,7 @@ const NOTED = {
 type Noted = typeof NOTED;
 type NotedKind = { [K in keyof Noted]: Noted[K] extends true ? K : never }[keyof Noted];
 
-export type NotedResult = CommandResultOf<NotedKind>;
+type NotedResult = CommandResultOf<NotedKind>;
 
 /** Whether what was read from the notes is a result that is noted. */
 export function isNoted(result: { readonly kind?: unknown }): result is NotedResult {

@@ -7,7 +7,7 @@ import type { Message, Sign } from "./host-words.js";
 import type { Lock } from "./lock.js";
 import type { NextStep } from "./next-step.js";
 import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan/plan.js";
-import type { AccessCommand, AccessRule, MergeMethod } from "./settings.js";
+import type { AccessCommand, AccessRule, Settings } from "./settings.js";
 
 /** The question that a plan is shown with. */
 export interface Asking {
@@ -91,7 +91,7 @@ export type CommandResult = CommandResultOf<ResultKind>;
 export type SyncedResult = CommandResultOf<"synced">;
 
 export interface MergeIntent {
-  readonly method: MergeMethod;
+  readonly method: Settings["mergeMethod"];
   readonly deleteSourceBranch: boolean;
   readonly protectedBranches: readonly string[];
   /** Failed checks of what the merge deploys, which an approval lifts; undefined if there are none. */
@@ -138,7 +138,7 @@ export type SyncOutcome =
   | { readonly kind: "unknown"; readonly message: string };
 
 /** What became of an application that had to get healthy after its sync and did not. */
-export interface NotHealthy {
+interface NotHealthy {
   /** As Argo CD reports it. */
   readonly health: string;
   /** Set if svc was to roll it back by itself. */
@@ -280,7 +280,7 @@ export type Refusal =
   /** Something outside failed. The message is safe to show and untrusted. */
   | { readonly reason: "failure"; readonly message: string };
 
-export interface RefusedApplication extends NotDeployed {
+interface RefusedApplication extends NotDeployed {
   /** The reason for the audit trail, which people without access to the repository read too: without files and titles of commits. */
   readonly recorded?: string | undefined;
   /** What a program printed about its manifests; untrusted, and only for those who see the diffs. */

@@ -2,7 +2,7 @@ import type { Stage } from "./stage.js";
 
 /** How a host merges a change request. */
 export const MERGE_METHODS = ["squash", "merge", "rebase"] as const;
-export type MergeMethod = (typeof MERGE_METHODS)[number];
+type MergeMethod = (typeof MERGE_METHODS)[number];
 
 /** A `user` reads the pages; an `admin` can also force-unlock applications and change roles. */
 export const ROLES = ["admin", "user"] as const;

@@ -180,7 +180,7 @@ export interface ReachedFacts extends Writers {
 }
 
 /** The facts about an application from the newest plan. */
-export interface PlannedFacts extends Writers {
+interface PlannedFacts extends Writers {
   readonly kind: ApplicationPlan["kind"];
   /** Whether both sides render the same and a sync writes no definition. */
   readonly unchanged: boolean;
@@ -243,13 +243,13 @@ export interface NowFacts {
   readonly takeable?: boolean | undefined;
 }
 
-export interface UnliftedCheck {
+interface UnliftedCheck {
   readonly sentence: string;
   readonly printed: string | undefined;
 }
 
 /** What the required checks say about the applications that the merge of a planned head deploys without a sync. */
-export interface MergeChecks {
+interface MergeChecks {
   /** Failed for these applications, and nobody who may lift that has approved the head. */
   readonly failed: readonly FailedFor[];
   /** Failed, and lifted by an approval of the head. */
@@ -264,7 +264,7 @@ export interface FailedFor {
 }
 
 /** An application or a set that takes effect at the merge, that could not be evaluated, and that no approval lifts. */
-export interface Missed {
+interface Missed {
   readonly application: ApplicationName;
   /** Whether it is rendered once the head is approved. */
   readonly withheld: boolean;

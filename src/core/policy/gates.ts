@@ -137,12 +137,14 @@ export function ofEach(
 }
 
 /** A danger: it bars nothing, but people have to know it before they go on. */
-export interface DangerRule {
+interface DangerRule {
   readonly of: "danger";
   readonly commands: readonly Judged[];
   /** What people have to know about an application, in a few words each. Untrusted text. */
   readonly warns: (one: ApplicationFacts, facts: Facts) => readonly string[];
 }
 
-/** The dangers in the table of rules. */
-export type DangerGate = "refused-by-cluster" | "destroys" | "replaces-other";
+/** A row for each gate, and for each danger. */
+export type Rules = Readonly<
+  Record<Gate, Rule> & Record<"refused-by-cluster" | "destroys" | "replaces-other", DangerRule>
+>;

@@ -1,7 +1,7 @@
 import { REPOSITORY_FILE } from "../../names.js";
 import { applicationName, shortRevision } from "../model/brand.js";
 import { referenceTo } from "../model/host-words.js";
-import type { Refusal, RefusedApplication } from "../model/result.js";
+import type { Refusal } from "../model/result.js";
 import { ACCESS_COMMANDS } from "../model/settings.js";
 import {
   approvalNeedsOf,
@@ -32,24 +32,14 @@ import {
   whatMoved,
 } from "./application-state.js";
 import type { Facts } from "./facts.js";
-import {
-  type Barred,
-  type ChangeBar,
-  type DangerGate,
-  type DangerRule,
-  type Gate,
-  type Judged,
-  ofChange,
-  ofEach,
-  type Rule,
-} from "./gates.js";
+import { type Barred, type ChangeBar, type Judged, ofChange, ofEach, type Rules } from "./gates.js";
 import { barOfStage, stepOfStage } from "./stages.js";
 
 /**
  * Every gate, in the order in which people should clear them: what makes other work worthless comes first, such as a
  * push, which an approval does not survive.
  */
-export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>> = {
+export const RULES: Rules = {
   closed: ofChange(["plan", "sync", "update", "merge"], "nobody", 0, {
     needs: ["change"],
     bars: ({ change }) => (change.state === "open" ? [] : [whole(change.state)]),
@@ -386,7 +376,7 @@ export function refusalFor(barred: Barred, facts: Facts, command: Judged): Refus
 
 function notDeployable({ bars, applications, others }: Barred, { change }: Facts): Refusal {
   const found = new Map(applications.map((one) => [one.application, one]));
-  const refused = bars.map(({ application, gate, why }): RefusedApplication => {
+  const refused = bars.map(({ application, gate, why }) => {
     const one = application && found.get(application);
     const lines = gate === "checks" ? (one?.now?.checks ?? []).flatMap(({ printed }) => printed ?? []) : [];
     const printed = lines.length === 0 ? undefined : lines.join("; ").slice(0, MAX_PRINTED);

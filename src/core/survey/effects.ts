@@ -3,7 +3,6 @@ import { type Application, type ApplicationSpec, digestOf, specEqual } from "../
 import type { ApplicationName } from "../model/brand.js";
 import { allInTurns, groupedBy, mapInTurns } from "../model/collections.js";
 import {
-  type AppliedChild,
   type BoundIdentity,
   definedWith,
   type DefinitionChange,
@@ -385,7 +384,7 @@ function distinctRules(bound: readonly BoundIdentity[], rules: LiveRules): reado
 }
 
 /** Every child that a sync applies, for a later check whether one was changed in Argo CD. */
-function appliedChildren({ children }: RenderFacts, { nameOf }: Surroundings): readonly AppliedChild[] {
+function appliedChildren({ children }: RenderFacts, { nameOf }: Surroundings): Effect["applies"] {
   return children.flatMap(({ name, namespace, head }) =>
     head === undefined || name === "" ? [] : [{ application: nameOf(namespace, name), digest: digestOf(head) }],
   );

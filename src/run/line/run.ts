@@ -8,7 +8,7 @@ import { COMMANDS, isDeploying } from "../../core/commands/commands.js";
 import type { Settled } from "../../core/deploy/settle-records.js";
 import { type DetectionCaches, openSnapshot } from "../../core/detect/inputs/snapshot.js";
 import type { ApprovalContext } from "../../core/facts/approval.js";
-import { type FactOptions, type FactSource, readFacts, type ReadFacts } from "../../core/facts/read-facts.js";
+import { type FactSource, readFacts, type ReadFacts } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
   type ChangeRequest,
@@ -154,7 +154,7 @@ export function readChangeFacts(
   change: ChangeRequest,
   settings: Settings,
   run: SettingsSource & Omit<FactSource, "change" | "settings" | "snapshot">,
-  options?: FactOptions,
+  options?: Parameters<typeof readFacts>[1],
 ): Promise<ReadFacts> {
   const checks = checksOn(change.host, run.checks);
   return readFacts({ ...run, checks, change, settings, snapshot: opensWhenAsked(change, run) }, options);

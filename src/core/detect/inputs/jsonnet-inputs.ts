@@ -1,4 +1,4 @@
-import type { JsonnetOptions } from "../../model/application.js";
+import type { Source } from "../../model/application.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath, parentOf } from "../tree/repository-path.js";
 import type { InputCollector } from "./input-set.js";
@@ -13,7 +13,7 @@ const MAX_JSONNET_FILES = 2000;
  */
 export async function addJsonnetInputs(
   directory: string,
-  { libraries, code: snippets }: JsonnetOptions,
+  { libraries, code: snippets }: Source["jsonnet"],
   tree: RepositoryTree,
   into: InputCollector,
 ): Promise<void> {
