@@ -20,7 +20,7 @@ import { SERVICE } from "../names.js";
 import { GitFailure, lastWords, remoteProblem, sourceProblem, type StartGit } from "./git-process.js";
 import type { History } from "./history.js";
 import { MirrorRepository, type WantedRef } from "./mirror-repository.js";
-import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
+import { MirrorSnapshot } from "./snapshot.js";
 import type { TreeNode } from "./tree-reader.js";
 
 /** Runs one piece of work at a time per folder, in order, but patient work only when nothing else waits. */
@@ -128,7 +128,7 @@ class GitMirror implements Repositories {
   /** What each caller in the line for a folder wants fetched. One fetch serves several of them. */
   readonly #wants = new Map<MirrorRepository, Set<Want>>();
   readonly #closing = new AbortController();
-  readonly #caches: SnapshotCaches = {
+  readonly #caches = {
     texts: new LRUCache<string, { readonly text: string | undefined }>({ maxSize: CACHE_BYTES }),
     folders: new LRUCache<string, TreeNode>({ maxSize: CACHE_BYTES }),
     lists: new LRUCache<string, readonly TreeEntry[]>({ maxSize: CACHE_BYTES }),

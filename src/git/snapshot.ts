@@ -10,7 +10,7 @@ import type { GitObject } from "./object-reader.js";
 import { type TreeNode, TreeReader } from "./tree-reader.js";
 
 /** Caches that all snapshots share: contents by id, folders and lists of files by repository and id. Entries never change. */
-export interface SnapshotCaches {
+interface SnapshotCaches {
   readonly texts: TextCache;
   readonly folders: LRUCache<string, TreeNode>;
   readonly lists: LRUCache<string, readonly TreeEntry[]>;

@@ -23,14 +23,13 @@ import type { CommandContext } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
 import {
   brokenChecks,
-  type CheckedSides,
   checkManifests,
   type CheckSource,
   NOT_RENDERED,
   uncheckedPreview,
 } from "../render/check-manifests.js";
 import { digestOfRender } from "../render/digest-render.js";
-import { compareRenders, type ComparisonSource, type QuestionRoom } from "../render/live-diff-mode.js";
+import { compareRenders, type ComparisonSource } from "../render/live-diff-mode.js";
 import type { Previewed } from "../render/preview.js";
 import { createRenderLine, type RenderedSides, type RenderSource } from "../render/render.js";
 import { directMember } from "../survey/members.js";
@@ -178,7 +177,7 @@ function checkedOrBroken(
 /** A person who asks for a plan wants to know what the checks say now. */
 async function checked(
   subject: LiveSubject,
-  sides: CheckedSides,
+  sides: Exclude<RenderedSides, { readonly kind: "failed" }>,
   context: EvaluationSource,
 ): Promise<Pick<Evaluated, "checks">> {
   const checks = await checkManifests(subject, sides, { reuse: context.automatic }, context);
@@ -205,7 +204,9 @@ const MAX_QUESTIONS = 64 * 1024 * 1024;
 const NO_ROOM = "# It is not shown: the other diffs of this plan are too long.";
 
 /** Characters left for the diffs of a plan, which is stored whole and shown on one page. */
-interface PlanRoom extends QuestionRoom {
+interface PlanRoom {
+  /** Characters of renders that it may still keep for its questions to Kubernetes. */
+  questions: number;
   diffs: number;
   /** For objects that are kept whole. */
   sides: number;

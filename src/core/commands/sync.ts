@@ -28,7 +28,7 @@ import { judge } from "../policy/judge.js";
 import { nextStep, refusedInDoubt } from "../policy/next-step.js";
 import { inFirstStage } from "../policy/stages.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
-import { digestOfRender, type DigestSource } from "../render/digest-render.js";
+import { digestOfRender } from "../render/digest-render.js";
 import { type RenderSource, renderHead, renderInputs } from "../render/render.js";
 import { behindOf } from "../survey/behind-base.js";
 import { boundAfresh } from "../survey/effects.js";
@@ -323,7 +323,7 @@ const MOST_MOVED_NAMED = 5;
 async function renderedOtherwise(
   subjects: readonly LiveSubject[],
   plan: Plan | undefined,
-  context: RenderSource & DigestSource,
+  context: RenderSource & Pick<CommandContext, "compute">,
 ): Promise<ReadonlyMap<ApplicationName, string>> {
   const found = await Promise.all(
     subjects.map(async (subject) => [subject.name, await differenceOf(subject, plan, context)] as const),
@@ -346,7 +346,7 @@ function withMoved(facts: Facts, moved: ReadonlyMap<ApplicationName, string> | u
 async function differenceOf(
   subject: LiveSubject,
   plan: Plan | undefined,
-  context: RenderSource & DigestSource,
+  context: RenderSource & Pick<CommandContext, "compute">,
 ): Promise<string | undefined> {
   const inputs = await renderInputs("head", subject, context);
   if (inputs.unpinned.length === 0) return undefined;

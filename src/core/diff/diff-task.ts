@@ -30,7 +30,7 @@ import {
 import { isPolicy, type TrialOrder, trialOrder } from "./live/trial-order.js";
 import { differingPairs, diffManifests, type DiffRequest, normalise, pairManifests } from "./manifest-diff.js";
 import { byIdentity, isSyncedWith, keyOf, type ManifestIdentity, namespacesOf, titleOf } from "./manifest-key.js";
-import { type Mark, type Marks, meanTheSame, type Sides } from "./summarise.js";
+import { type Marks, meanTheSame, type Sides } from "./summarise.js";
 
 /** A comparison whose large parts are texts. */
 export interface DiffInput extends Omit<DiffRequest, "base" | "head"> {
@@ -332,7 +332,7 @@ function withMarks(
   );
 }
 
-function markOf(sides: Sides, answer: ObjectAnswer | undefined, applying: Applying): Mark | undefined {
+function markOf(sides: Sides, answer: ObjectAnswer | undefined, applying: Applying): Sides["mark"] {
   const { identity, base, head, hook } = sides;
   const { ignored, syncOptions } = applying;
   if (base === undefined || head === undefined || hook || identity.name === "") return undefined;

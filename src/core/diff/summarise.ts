@@ -23,7 +23,7 @@ export interface Sides extends TwoSides {
   readonly mark?: Mark | undefined;
 }
 /** A line above the hunks, and whether it says that a sync leaves the object as it is. */
-export interface Mark {
+interface Mark {
   readonly left: boolean;
   readonly text: string;
 }

@@ -11,7 +11,7 @@ import { type LiveSubject, specBeforeOf } from "../model/subject.js";
 import { approvalNeedsOf } from "../policy/application-state.js";
 import type { ApplicationFacts, Asker, Facts, UntoldSoFar } from "../policy/facts.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
-import { inputsOfSide, type RenderInputs } from "../render/render.js";
+import { inputsOfSide } from "../render/render.js";
 import { syncingSetOf } from "../survey/sets/set-failure.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
 import { type ReadFacts, tell } from "./read-facts.js";
@@ -146,6 +146,6 @@ function rollbackInputs(
   spec: ApplicationSpec,
   at: Revision,
   source: OpenedChange,
-): Promise<RenderInputs> {
+): ReturnType<typeof inputsOfSide> {
   return inputsOfSide(live, { spec, positions: movingPositions(spec, source.change), fixed: [] }, at, source);
 }

@@ -11,7 +11,7 @@ import { computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
 import type { RenderedManifests } from "../ports/deployer.js";
 
-export type DigestSource = Pick<CommandContext, "change" | "compute" | "signal">;
+type DigestSource = Pick<CommandContext, "change" | "compute" | "signal">;
 
 /** Milliseconds for one application. */
 const DEADLINE_MS = 60_000;

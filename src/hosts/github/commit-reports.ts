@@ -8,7 +8,6 @@ import { parseJson } from "../../core/model/json.js";
 import type {
   CodeHost,
   DeploymentState,
-  GroupMembers,
   MergeGroup,
   OpenWithHead,
   ShownDeployment,
@@ -47,7 +46,7 @@ const queueSchema = z.object({
 });
 
 /** Follows the entries of the queue from the group's head, each built upon the one before, to its base. */
-async function mergeGroup(client: GitHubClient, group: MergeGroup): Promise<GroupMembers | undefined> {
+async function mergeGroup(client: GitHubClient, group: MergeGroup): ReturnType<CodeHost["mergeGroup"]> {
   const { baseBranch: branch, repository, headRevision, baseRevision } = group;
   const asked = `read the merge queue of ${branch} in ${repository}`;
   const { mergeQueue } = await client.queryRepository(queueSchema, repository, asked, QUEUE_QUERY, { branch });
