@@ -1,4 +1,5 @@
-import { COMMAND_NAMES, COMMANDS, isGatedBy, usageOf } from "../src/core/commands/commands.js";
+import { usageOf } from "../src/comments/refusal.js";
+import { COMMAND_NAMES, COMMANDS, isGatedBy } from "../src/core/commands/commands.js";
 import { OPTIONS } from "../src/core/commands/options.js";
 import type { CommandName } from "../src/core/model/command.js";
 import { SERVICE } from "../src/names.js";

@@ -1,4 +1,4 @@
-import { nameable } from "../core/commands/commands.js";
+import { nameable } from "../core/commands/parse-command.js";
 import { type ApplicationName, type Revision, shortRevision } from "../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
 import type { HoldOf } from "../core/model/hold.js";

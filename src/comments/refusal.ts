@@ -1,10 +1,14 @@
-import { COMMAND_NAMES, COMMANDS, isGatedBy, nameable, usageOf, writtenCommand } from "../core/commands/commands.js";
+import { isPattern } from "../config/pattern.js";
+import { COMMAND_NAMES, COMMANDS, isGatedBy, optionsOf } from "../core/commands/commands.js";
+import { type OptionName, OPTIONS } from "../core/commands/options.js";
+import { nameable } from "../core/commands/parse-command.js";
 import { readLabelSelector } from "../core/commands/selection.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { Command, CommandName } from "../core/model/command.js";
 import { type HostWords, listed } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
-import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "../core/model/result.js";
+import type { BarredApplication, MemberNeed, Refusal } from "../core/model/result.js";
+import type { AccessCommand } from "../core/model/settings.js";
 import type { AccessRule } from "../core/model/settings.js";
 import type { Advice } from "../core/policy/next-step.js";
 import { REPOSITORY_FILE, SERVER_FILE, SERVER_RULES } from "../names.js";
@@ -45,6 +49,29 @@ function conflictText(files: readonly string[] | undefined): string {
 /** The commands that a person can write, as a list. */
 export function commandList({ command }: Pick<HostWords, "command">): string {
   return COMMAND_NAMES.map((name) => `- ${code(usageOf(name, command))}: ${COMMANDS[name].summary}`).join("\n");
+}
+
+/** How a command is written: `svc sync -a web --dry-run`. Patterns are quoted as for a shell. @param word The command word. */
+export function writtenCommand(command: Command, word: string): string {
+  const given = new Map<string, string | boolean | readonly string[]>(Object.entries(command));
+  const options = optionsOf(command.name).flatMap((option) => {
+    const [flag] = OPTIONS[option].flags;
+    const value = given.get(option);
+    if (typeof value === "string") return value === "" ? [] : [`${flag} "${value}"`];
+    if (!Array.isArray(value)) return value === true ? [flag] : [];
+    return value.map((one: string) => `${flag} ${isPattern(one) ? `'${one}'` : one}`);
+  });
+  return [word, command.name, ...options].join(" ");
+}
+
+/** How a command may be written: `svc plan [-a <application>]`. @param word The command word. */
+export function usageOf(name: CommandName, word: string): string {
+  const options = Object.entries(COMMANDS[name].options).map(([option, how]) => {
+    const { flags, value } = OPTIONS[option as OptionName];
+    const usage = [flags[0], value].filter((part) => part !== undefined).join(" ");
+    return how === "needed" ? usage : `[${usage}]`;
+  });
+  return [word, name, ...options].join(" ");
 }
 
 interface RefusalFacts extends Pick<ResultFacts, "words" | "links" | "advice"> {
@@ -311,7 +338,7 @@ function works(name: CommandName, advice: Advice | undefined, state?: "closed" |
 const MAX_NEEDS = 20;
 
 /** Why an approval is required although an application's own rules do not ask for it. */
-function neededBy(needs: readonly MemberNeed[], command: NarrowedCommand = "sync"): string {
+function neededBy(needs: readonly MemberNeed[], command: AccessCommand = "sync"): string {
   if (needs.length === 0) return "";
   const items = needs.slice(0, MAX_NEEDS).map(({ application, member, because }) => {
     const through = member === application ? [] : [`a ${command} of ${application} changes it`];
@@ -322,7 +349,7 @@ function neededBy(needs: readonly MemberNeed[], command: NarrowedCommand = "sync
 }
 
 /** Offers the command for the applications that passed the check. */
-function narrower(others: readonly string[], words: HostWords, command: NarrowedCommand = "sync"): string {
+function narrower(others: readonly string[], words: HostWords, command: AccessCommand = "sync"): string {
   if (others.length === 0) return "";
   const options = nameable(others)
     .map((name) => `-a ${name}`)
@@ -333,7 +360,7 @@ function narrower(others: readonly string[], words: HostWords, command: Narrowed
   return toCopy(intro, `${words.command} ${command} ${options}`, left === "" ? "" : `${capitalised(left)}.`);
 }
 
-function whoMay({ allowed, because, problem, through }: BarredApplication, command: NarrowedCommand): string {
+function whoMay({ allowed, because, problem, through }: BarredApplication, command: AccessCommand): string {
   const reached = through === undefined ? "" : `; a ${command} of ${through} changes it`;
   const bound = because === undefined ? "" : `; ${because}`;
   const doubt = problem === undefined ? "" : `; could not check whether this person is one of them: ${problem}`;

@@ -1,4 +1,3 @@
-import { isPattern } from "../../config/pattern.js";
 import type { Command, CommandName, CommandOptions, DeployingCommand } from "../model/command.js";
 import type { CommandResult } from "../model/result.js";
 import type { AccessCommand } from "../model/settings.js";
@@ -7,7 +6,7 @@ import { RULES } from "../policy/rules.js";
 import type { CommandContext } from "../ports/context.js";
 import { hold, release } from "./hold.js";
 import { unlock } from "./locks.js";
-import { type OptionName, OPTIONS } from "./options.js";
+import type { OptionName } from "./options.js";
 import { plan } from "./plan.js";
 import { rollback } from "./rollback.js";
 import { sync } from "./sync.js";
@@ -138,39 +137,4 @@ export function isDeploying(command: Command): command is DeployingCommand {
 /** The options of a command, in the order in which help shows them. */
 export function optionsOf(name: CommandName): readonly OptionName[] {
   return Object.keys(COMMANDS[name].options) as readonly OptionName[];
-}
-
-/** The most names that a command may have. */
-export const MOST_NAMES = 100;
-/** The most characters that svc writes for names in one command, since it does not read the end of a very long comment. */
-const LONGEST_NAMES = 8_000;
-
-/** The first of these applications that one command can name. */
-export function nameable<Name extends string>(names: readonly Name[]): readonly Name[] {
-  let length = 0;
-  const end = names.findIndex((name, index) => index >= MOST_NAMES || (length += name.length + 4) > LONGEST_NAMES);
-  return end < 0 ? names : names.slice(0, end);
-}
-
-/** How a command is written: `svc sync -a web --dry-run`. Patterns are quoted as for a shell. @param word The command word. */
-export function writtenCommand(command: Command, word: string): string {
-  const given = new Map<string, string | boolean | readonly string[]>(Object.entries(command));
-  const options = optionsOf(command.name).flatMap((option) => {
-    const [flag] = OPTIONS[option].flags;
-    const value = given.get(option);
-    if (typeof value === "string") return value === "" ? [] : [`${flag} "${value}"`];
-    if (!Array.isArray(value)) return value === true ? [flag] : [];
-    return value.map((one: string) => `${flag} ${isPattern(one) ? `'${one}'` : one}`);
-  });
-  return [word, command.name, ...options].join(" ");
-}
-
-/** How a command may be written: `svc plan [-a <application>]`. @param word The command word. */
-export function usageOf(name: CommandName, word: string): string {
-  const options = Object.entries(COMMANDS[name].options).map(([option, how]) => {
-    const { flags, value } = OPTIONS[option as OptionName];
-    const usage = [flags[0], value].filter((part) => part !== undefined).join(" ");
-    return how === "needed" ? usage : `[${usage}]`;
-  });
-  return [word, name, ...options].join(" ");
 }

@@ -3,7 +3,7 @@ import { nearest } from "../../config/nearest.js";
 import type { Command, CommandName } from "../model/command.js";
 import type { Sign } from "../model/host-words.js";
 import type { UnknownOption } from "../model/result.js";
-import { COMMAND_NAMES, MOST_NAMES, optionsOf } from "./commands.js";
+import { COMMAND_NAMES, optionsOf } from "./commands.js";
 import { lettersOf, optionMeant, type OptionName, OPTIONS } from "./options.js";
 import { type Guess, isSelecting, selectorMeant } from "./selection.js";
 
@@ -96,6 +96,12 @@ function parseWords([first = "", ...words]: readonly string[]): Command | undefi
   return options && ({ name, ...options } as Command);
 }
 
+/** The most names that a command may have. */
+const MOST_NAMES = 100;
+
+/** The most characters that svc writes for names in one command, since it does not read the end of a very long comment. */
+const LONGEST_NAMES = 8_000;
+
 function parseOptions(
   words: readonly string[],
   accepted: readonly OptionName[],
@@ -138,6 +144,13 @@ function parseOptions(
     }),
   );
   return bare === undefined ? parsed : { ...parsed, applications: [bare], bare: true };
+}
+
+/** The first of these applications that one command can name. */
+export function nameable<Name extends string>(names: readonly Name[]): readonly Name[] {
+  let length = 0;
+  const end = names.findIndex((name, index) => index >= MOST_NAMES || (length += name.length + 4) > LONGEST_NAMES);
+  return end < 0 ? names : names.slice(0, end);
 }
 
 /** Quotes, with those that close them: keyboards of phones make curly ones. */

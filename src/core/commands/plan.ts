@@ -21,15 +21,13 @@ import {
   aboveUnknown,
   appliedSets,
   followedChildren,
-  type FollowedSource,
   givenChildren,
   withPlannedDefinitions,
 } from "../survey/children.js";
-import type { DrivingSource } from "../survey/driving-right.js";
 import { deriveEffects, liveRules } from "../survey/effects.js";
 import { createPreviews, type Previews } from "../survey/previews.js";
-import { type SurveyWithSets, withApplicationSets } from "../survey/sets/application-sets.js";
-import { type HasRoom, previewGenerated } from "../survey/sets/generated-applications.js";
+import { withApplicationSets } from "../survey/sets/application-sets.js";
+import { type HasRoom, previewGenerated, type SurveyWithSets } from "../survey/sets/generated-applications.js";
 import { withSetsOfParents } from "../survey/sets/rendered-sets.js";
 import { withFailing } from "../survey/sets/set-failure.js";
 import { surveyAfresh, withEffect, withTakenBack } from "../survey/survey-afresh.js";
@@ -291,7 +289,7 @@ interface Planned {
 interface Replanning {
   /** Locks, renders and compares subjects. */
   readonly evaluate: (subjects: readonly Subject[]) => Promise<readonly ApplicationPlan[]>;
-  readonly context: FollowedSource & DrivingSource;
+  readonly context: CommandContext;
 }
 
 /** Levels of applications that define applications; more are taken for a cycle. */

@@ -106,9 +106,9 @@ export interface NeededApproval {
 export type AfterApproval = AdvisedCommand | AdvisedMerge | { readonly kind: "replan" };
 
 /** What is left to do once Kubernetes would accept everything. */
-export type Afterwards = AdvisedCommand | NeededApproval | Extract<NextStep, { readonly kind: "retry" }>;
+type Afterwards = AdvisedCommand | NeededApproval | Extract<NextStep, { readonly kind: "retry" }>;
 
-export type WhyPush =
+type WhyPush =
   | "conflicts"
   | "behind"
   | "uncovered"

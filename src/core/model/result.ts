@@ -205,7 +205,8 @@ export type Refusal =
       readonly needs?: readonly MemberNeed[];
       readonly missing: string;
       readonly others: readonly ApplicationName[];
-      readonly command?: NarrowedCommand;
+      /** The command to offer for the others; a sync if absent. */
+      readonly command?: AccessCommand;
     }
   | {
       readonly reason: "stale";
@@ -222,7 +223,8 @@ export type Refusal =
       /** The applications among them that an ApplicationSet syncs in steps. */
       readonly inSteps?: readonly { readonly application: ApplicationName; readonly set: string }[] | undefined;
       readonly others: readonly ApplicationName[];
-      readonly command?: NarrowedCommand;
+      /** The command to offer for the others; a sync if absent. */
+      readonly command?: AccessCommand;
     }
   /** Any other reason of single applications, such as an owner that reverts changes. */
   | {
@@ -286,9 +288,6 @@ interface RefusedApplication extends NotDeployed {
   /** What a program printed about its manifests; untrusted, and only for those who see the diffs. */
   readonly printed?: string | undefined;
 }
-
-/** The command to offer for the `others` of a refusal; a sync if absent. */
-export type NarrowedCommand = AccessCommand;
 
 /** Something that a deployment reaches and that needs an approval. */
 export interface MemberNeed {

@@ -2,9 +2,9 @@ import { type ApplicationName, applicationName, shortRevision } from "../model/b
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import { groupedBy } from "../model/collections.js";
 import { holdClause } from "../model/hold.js";
-import { type Message, plainText, referenceTo } from "../model/host-words.js";
+import { type Message, referenceTo } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
-import type { AdvisedCommand, AfterApproval, Names, NeededApproval, NextStep, WhyPush } from "../model/next-step.js";
+import type { AdvisedCommand, AfterApproval, Names, NeededApproval, NextStep } from "../model/next-step.js";
 import type { Danger } from "../model/plan/manifest-diff.js";
 import { type ApplicationPlan, previewedDiff } from "../model/plan/plan.js";
 import type { Refusal, MemberNeed } from "../model/result.js";
@@ -287,7 +287,7 @@ export function replanning(facts: Facts): AfterApproval {
 }
 
 export function pushing(
-  because: WhyPush,
+  because: Extract<NextStep, { readonly kind: "push" }>["because"],
   applications: Names,
   { baseBranch }: ChangeRequest,
 ): Extract<NextStep, { readonly kind: "push" }> {
@@ -337,12 +337,6 @@ export function dangersOfChange(plan: ApplicationPlan): readonly Danger[] {
 /** Whether a sync of it may break or lose something, or replaces what another change request deployed. */
 export function isDangerous(plan: ApplicationPlan): boolean {
   return dangersOfChange(plan).length > 0 || (plan.replaces ?? []).length > 0;
-}
-
-/** `lockOfOthers` as plain text. */
-export function heldByOthers(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
-  const message = lockOfOthers(one, facts, command);
-  return message && plainText(message);
 }
 
 /** A clause about the change request whose head or base branch moved. */

@@ -1,7 +1,7 @@
 import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
-import type { AdvisedCommand, AdvisedMerge, AfterApproval, Afterwards, Names, NextStep } from "../model/next-step.js";
+import type { AdvisedCommand, AdvisedMerge, AfterApproval, Names, NextStep } from "../model/next-step.js";
 import type { ApplicationSync, CommandResultOf, ResultKind } from "../model/result.js";
 import {
   approvalNeedsOf,
@@ -198,7 +198,7 @@ function syncing(ready: readonly ApplicationFacts[], judged: JudgedSync, facts: 
   };
   const needs = deployed.flatMap((one) => approvalNeedsOf(one, "sync"));
   const unapproved = needs.length > 0 && !approved;
-  const then: Afterwards = unapproved ? approving(facts, advised) : afterAttempts(ready, advised, facts);
+  const then = unapproved ? approving(facts, advised) : afterAttempts(ready, advised, facts);
   const refused = deployed.filter((one) => RULES["refused-by-cluster"].warns(one, facts).length > 0);
   return refused.length === 0 ? then : { kind: "mend", applications: namesOf(refused), then };
 }

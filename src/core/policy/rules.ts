@@ -1,6 +1,6 @@
 import { REPOSITORY_FILE } from "../../names.js";
 import { applicationName, shortRevision } from "../model/brand.js";
-import { referenceTo } from "../model/host-words.js";
+import { plainText, referenceTo } from "../model/host-words.js";
 import type { Refusal } from "../model/result.js";
 import { ACCESS_COMMANDS } from "../model/settings.js";
 import {
@@ -10,10 +10,10 @@ import {
   behindClause,
   foreignLocksOf,
   hasEndedAtHead,
-  heldByOthers,
   heldForATime,
   isAtHead,
   isStale,
+  lockOfOthers,
   missedBars,
   movedSince,
   namesIn,
@@ -31,9 +31,15 @@ import {
   syncedInSteps,
   whatMoved,
 } from "./application-state.js";
-import type { Facts } from "./facts.js";
+import type { ApplicationFacts, Facts } from "./facts.js";
 import { type Barred, type ChangeBar, type Judged, ofChange, ofEach, type Rules } from "./gates.js";
 import { barOfStage, stepOfStage } from "./stages.js";
+
+/** `lockOfOthers` as plain text. */
+function heldByOthers(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
+  const message = lockOfOthers(one, facts, command);
+  return message && plainText(message);
+}
 
 /**
  * Every gate, in the order in which people should clear them: what makes other work worthless comes first, such as a

@@ -18,15 +18,13 @@ import type { PreviewOrigin } from "../model/plan/plan.js";
 import type { AnnouncedSubject, LiveSubject, Subject } from "../model/subject.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import type { Previewed } from "../render/preview.js";
-import type { DefinedChild, DefinedChildren } from "./children.js";
+import type { DefinedChild } from "./children.js";
 import type { DrivingSource } from "./driving-right.js";
 import { regenerated } from "./ignored-fields.js";
 import { type PreviewOrder, type Previews, readsOnlyKnown, type ShownPreview } from "./previews.js";
 import { policyOf } from "./sets/application-set-notes.js";
-import type { SurveyWithSets } from "./sets/application-sets.js";
-import { changesToPreview, type ChangeToPreview, previewOrder } from "./sets/generated-applications.js";
+import { changesToPreview, previewOrder, type SurveyWithSets } from "./sets/generated-applications.js";
 import { expansionOf, failureOfSet } from "./sets/rendered-sets.js";
-import type { FailingSet } from "./sets/set-failure.js";
 import { withMissing } from "./survey-afresh.js";
 import type { Survey } from "./survey.js";
 
@@ -223,7 +221,7 @@ async function belowSet(
     const changed = head !== undefined && policyOf(head).updates ? comparison.changed : [];
     const toPreview = [
       ...changesToPreview([{ set, ...expansion, comparison }], running),
-      ...changed.flatMap((application): readonly ChangeToPreview[] => {
+      ...changed.flatMap((application): ReturnType<typeof changesToPreview> => {
         if (!running.has(application)) return [];
         const of = (side: typeof expansion.base) => side.find((one) => one.name === application);
         const origin = { kind: "generated", of: name, change: "changed" } as const;
@@ -249,11 +247,11 @@ export async function failingSets(
   parents: readonly Parent[],
   { found, applicationSets }: SurveyWithSets,
   context: DrivingSource,
-): Promise<ReadonlyMap<ApplicationName, readonly FailingSet[]>> {
+) {
   const nameOf = await context.deployer.naming();
   const known = new Set(applicationSets.map((one) => one.name));
   const failing = await allInTurns(parents, async ([parent, { sets }]) => {
-    const looked = await allInTurns(sets, async (set): Promise<readonly FailingSet[]> => {
+    const looked = await allInTurns(sets, async (set) => {
       const name = nameOf(set.namespace, set.name);
       if (known.has(name) || !isShown(set, name, found, nameOf, context)) return [];
       const failure = await failureOfSet(set, context);
@@ -275,7 +273,7 @@ export async function withGenerated(
   facts: ReadonlyMap<ApplicationName, RenderFacts>,
   found: Survey,
   context: DrivingSource,
-): Promise<DefinedChildren> {
+): Promise<ReadonlyMap<ApplicationName, readonly DefinedChild[]>> {
   const nameOf = await context.deployer.naming();
   const running = new Map(found.everyApplication.map((one) => [one.name, one]));
   const all = await allInTurns([...facts], async ([parent, { children, sets }]) => {

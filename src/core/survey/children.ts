@@ -55,10 +55,10 @@ export interface DefinedChild
 }
 
 /** By parent. */
-export type DefinedChildren = ReadonlyMap<ApplicationName, readonly DefinedChild[]>;
+type DefinedChildren = ReadonlyMap<ApplicationName, readonly DefinedChild[]>;
 
 /** What decides which children get the definition that their parent gives them. */
-export interface FollowedSource extends OpenedChange {
+interface FollowedSource extends OpenedChange {
   readonly deployer: Pick<Deployer, "naming" | "findApplication" | "listApplications">;
   readonly hostWords: AllHostWords;
   readonly signal: Stoppable["signal"];

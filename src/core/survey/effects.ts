@@ -24,7 +24,7 @@ import { asChanged, type Reached, type Surroundings } from "./children.js";
 import { reachedFrom } from "./driving-right.js";
 import { autoSyncAmong, BEFORE, directMember, identityOf, memberOf } from "./members.js";
 import type { ShownPreview } from "./previews.js";
-import type { SurveyWithSets } from "./sets/application-sets.js";
+import type { SurveyWithSets } from "./sets/generated-applications.js";
 import { reachedBySet, type ShowingSource } from "./sets/rendered-sets.js";
 
 interface Chain {

@@ -19,7 +19,6 @@ import {
   type Effect,
   type Identity,
   type Member,
-  type Move,
   type ReachedBy,
 } from "../model/effect.js";
 import { isJsonObject } from "../model/json.js";
@@ -152,7 +151,10 @@ export function definitionChange(head: ApplicationSpec, before: readonly Applica
   return { kind: "changed", moves: [...new Map(moves.map((move) => [JSON.stringify(move), move])).values()] };
 }
 
-function movesBetween(from: ApplicationSpec, to: ApplicationSpec): readonly Move[] {
+function movesBetween(
+  from: ApplicationSpec,
+  to: ApplicationSpec,
+): Extract<DefinitionChange, { readonly kind: "changed" }>["moves"] {
   const known = new Set(sourcesOf(from).map(({ repoURL }) => repoURL));
   const urls = [...new Set(sourcesOf(to).map(({ repoURL }) => repoURL))].filter((url) => !known.has(url));
   const [left, right] = [destinationOf(from), destinationOf(to)];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { commandList } from "../../../src/comments/refusal.js";
-import { COMMAND_NAMES, COMMANDS, usageOf } from "../../../src/core/commands/commands.js";
+import { commandList, usageOf } from "../../../src/comments/refusal.js";
+import { COMMAND_NAMES, COMMANDS } from "../../../src/core/commands/commands.js";
 import { OPTIONS, type OptionName } from "../../../src/core/commands/options.js";
 import { parseComment } from "../../../src/core/commands/parse-command.js";
 import { SERVICE } from "../../../src/names.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { writtenCommand } from "../../../src/core/commands/commands.js";
+import { writtenCommand } from "../../../src/comments/refusal.js";
 import { parseComment } from "../../../src/core/commands/parse-command.js";
 import { suggestionOf } from "../../../src/core/commands/selection.js";
 import { SERVICE } from "../../../src/names.js";

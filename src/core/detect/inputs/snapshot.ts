@@ -7,7 +7,7 @@ import { ChangedPaths } from "../../model/collections.js";
 import type { FoundInputs } from "../../model/input-set.js";
 import type { Json } from "../../model/json.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
-import type { Followed, OpenedTree, Snapshot } from "../../ports/snapshot.js";
+import type { OpenedTree, Snapshot } from "../../ports/snapshot.js";
 import { firstAtOrAfter, isWithin } from "../tree/repository-path.js";
 import { type Reading, REFUSED_MS, TextReader, type YamlText } from "../tree/yaml-documents.js";
 
@@ -215,7 +215,7 @@ async function listTree(
     return real === undefined && unreadable === undefined;
   }
 
-  function follow(path: string): Followed {
+  function follow(path: string) {
     if (!linked) return { path, links: [], asked: [path], unreadable: undefined };
     return followLinks(path, entryAt, targets);
   }
@@ -290,7 +290,7 @@ export function followLinks(
   path: string,
   entryAt: (path: string) => Pick<TreeEntry, "kind"> | undefined,
   targets: ReadonlyMap<string, string>,
-): Followed {
+) {
   const links: string[] = [];
   const asked: string[] = [];
   const followed: string[] = [];

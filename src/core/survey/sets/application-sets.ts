@@ -32,15 +32,10 @@ import {
   applyExpansions,
   changesToPreview,
   type HasRoom,
+  type SurveyWithSets,
   warnOfUnpreviewed,
-  type WithGenerated,
 } from "./generated-applications.js";
 import { failureToCreate, failureToGenerate } from "./set-failure.js";
-
-/** The survey includes what the sets do to the applications that they own. */
-export interface SurveyWithSets extends WithGenerated {
-  readonly applicationSets: readonly ApplicationSetPreview[];
-}
 
 type Attempt = Expansion | Unpreviewed;
 

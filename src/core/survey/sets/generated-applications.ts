@@ -14,7 +14,7 @@ import type { Check } from "../../model/check.js";
 import { allInTurns } from "../../model/collections.js";
 import { isOfReplaced } from "../../model/deployment.js";
 import { safeMessage } from "../../model/errors.js";
-import type { NotDeployed, Preview, PreviewOrigin } from "../../model/plan/plan.js";
+import type { ApplicationSetPreview, NotDeployed, Preview, PreviewOrigin } from "../../model/plan/plan.js";
 import type { LiveSubject, Subject } from "../../model/subject.js";
 import type { Commits } from "../../ports/context.js";
 import { uncheckedPreview } from "../../render/check-manifests.js";
@@ -231,7 +231,7 @@ function labelOf({ name, sourceFile }: ChangedApplicationSet): string {
 }
 
 /** An application that an ApplicationSet changes and that the plan shows only as a preview. */
-export interface ChangeToPreview {
+interface ChangeToPreview {
   readonly application: ApplicationName;
   readonly origin: PreviewOrigin;
   readonly set: ChangedApplicationSet;
@@ -337,4 +337,9 @@ async function findRemoved(
   if (live === undefined) return "Argo CD does not know it any more";
   if (!isOwnedBy(live, set)) return "the ApplicationSet does not own it in Argo CD, and so does not delete it";
   return (await generatedObstacle(live, set, found, context)) ?? live;
+}
+
+/** The survey includes what the sets do to the applications that they own. */
+export interface SurveyWithSets extends WithGenerated {
+  readonly applicationSets: readonly ApplicationSetPreview[];
 }

@@ -50,7 +50,7 @@ export function failureToCreate(generated: readonly Application[]): SetFailure |
 }
 
 /** A set that fails once the sync of a parent has applied it. */
-export interface FailingSet {
+interface FailingSet {
   readonly name: string;
   readonly failure: SetFailure;
 }
