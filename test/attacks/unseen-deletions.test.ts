@@ -57,15 +57,28 @@ describe.each(HOSTS)("what an earlier pull request left in the cluster on %s", (
 
 describe.each(HOSTS)("a claim that a controller made, and that comes into the files on %s", (host) => {
   test.each<[string, string, Readonly<Record<string, string>>]>([
-    ["as a hook", "since it is a hook", { "argocd.argoproj.io/hook": "PreSync" }],
-    ["to be replaced", "because of Force=true", { "argocd.argoproj.io/sync-options": "Replace=true,Force=true" }],
-  ])("%s is named as deleted", async (_, why, annotations) => {
+    [
+      "as a hook",
+      "If the cluster already has %, deletes it first, since it is a hook",
+      { "argocd.argoproj.io/hook": "PreSync" },
+    ],
+    [
+      "as a hook that goes once it has run",
+      "Deletes % once it has succeeded, since it is a hook, also if the cluster already has it",
+      { "argocd.argoproj.io/hook": "PreSync", "argocd.argoproj.io/hook-delete-policy": "HookSucceeded" },
+    ],
+    [
+      "to be replaced",
+      "If the cluster already has %, deletes it first, because of Force=true",
+      { "argocd.argoproj.io/sync-options": "Replace=true,Force=true" },
+    ],
+  ])("%s is named as deleted", async (_, sentence, annotations) => {
     const bot = await startBot({ host, applications: ["web"] });
     const metadata = { name: "data-web-0", annotations };
     const claim = asYaml({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, spec: {} });
     const one = await bot.open({ "apps/web/claim.yaml": claim });
     expect(section(bot.lastComment(one), "web")).toContain(
-      `- If the cluster already has PersistentVolumeClaim guestbook/data-web-0, deletes it first, ${why}: its data is lost`,
+      `- ${sentence.replace("%", "PersistentVolumeClaim guestbook/data-web-0")}: its data is lost`,
     );
   });
 });

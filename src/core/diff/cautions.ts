@@ -104,12 +104,12 @@ function cautionsOfOne({ identity, base, head }: TwoSides, options: readonly str
     return [dangerous(RANK.refused, text, `Kubernetes refuses ${title}`, "refused")];
   }
   if (head !== undefined && isHook(head)) {
-    return [...hookDeletion(identity, base, head, options), ...hookCaution(title, base, head)];
+    return [...hookDeletion(identity, base, head), ...hookCaution(title, base, head)];
   }
   if (head === undefined) return base === undefined || isHook(base) ? [] : deletion(identity, base, options);
   if (base !== undefined) return update(identity, base, head, options);
   const created = CLUSTER_WIDE.has(typeOf(identity)) ? [harmless(RANK.created, `creates ${title}`)] : [];
-  return [...goesFirst(identity, head, options), ...created];
+  return [...forcedFirst(identity, head, options), ...created];
 }
 
 /** What every object needs, whatever its kind. Argo CD renders it without, and the sync fails. */
@@ -294,37 +294,38 @@ const DELETED_WHEN: ReadonlyMap<string, string> = new Map([
  * (gitops-engine `deleteBeforeCreation`, v3.5). An object that becomes a hook is in the cluster. Jobs that were hooks before are
  * meant to go, so that only what takes something along is named then.
  */
-function hookDeletion(
-  identity: ManifestIdentity,
-  base: JsonObject | undefined,
-  head: JsonObject,
-  options: readonly string[],
-): readonly Caution[] {
+function hookDeletion(identity: ManifestIdentity, base: JsonObject | undefined, head: JsonObject): readonly Caution[] {
   if (syncHookTypes(head).length === 0) return [];
-  if (base === undefined) return goesFirst(identity, head, options);
-  const [becomes, taken] = [!isHook(base), takenAlong(identity, base)];
-  if (!becomes && taken === undefined) return [];
   const title = titleOf(identity);
   const policies = deletePoliciesOf(head);
   const when = [...DELETED_WHEN].find(([policy]) => policies.includes(policy))?.[1] ?? "";
-  const what = `deletes ${policies.includes("BeforeHookCreation") ? "and recreates " : ""}${title}`;
+  const isFirst = policies.includes("BeforeHookCreation");
+  if (base === undefined) {
+    const later = `deletes ${title}${when}, since it is a hook, also if the cluster already has it`;
+    return lostIfThere(identity, head, isFirst ? deletedFirst(title, "since it is a hook") : later);
+  }
+  const [becomes, taken] = [!isHook(base), takenAlong(identity, base)];
+  if (!becomes && taken === undefined) return [];
+  const what = `deletes ${isFirst ? "and recreates " : ""}${title}`;
   const why = `since it ${becomes ? "becomes" : "is"} a hook${taken === undefined ? "" : `: ${taken}`}`;
   return [dangerous(RANK.replaced, `deletes ${title}${when}, ${why}`, what, "lost")];
 }
 
-/**
- * What is new in the files may be in the cluster, where a controller made it, such as the claim of a StatefulSet. Argo CD replaces
- * neither a Namespace nor a definition by a new one (`applyObject`).
- */
-function goesFirst(identity: ManifestIdentity, head: JsonObject, options: readonly string[]): readonly Caution[] {
+/** What is new in the files may be in the cluster, where a controller made it, such as the claim of a StatefulSet. */
+function lostIfThere(identity: ManifestIdentity, head: JsonObject, text: string): readonly Caution[] {
   const taken = takenAlong(identity, head);
+  return taken === undefined ? [] : [harmless(RANK.replaced, `${text}: ${taken}`)];
+}
+
+function deletedFirst(title: string, why: string): string {
+  return `if the cluster already has ${title}, deletes it first, ${why}`;
+}
+
+/** Argo CD replaces neither a Namespace nor a definition by a new one (`applyObject`). */
+function forcedFirst(identity: ManifestIdentity, head: JsonObject, options: readonly string[]): readonly Caution[] {
   const has = (option: "Replace=true" | "Force=true") => isSyncedWith(option, { base: undefined, head }, options);
-  const isForced = !isHook(head) && has("Replace=true") && has("Force=true") && !CLUSTER_WIDE.has(typeOf(identity));
-  const isHookFirst = isHook(head) && deletePoliciesOf(head).includes("BeforeHookCreation");
-  if (taken === undefined || !(isForced || isHookFirst)) return [];
-  const why = isForced ? "because of Force=true" : "since it is a hook";
-  const text = `if the cluster already has ${titleOf(identity)}, deletes it first, ${why}: ${taken}`;
-  return [harmless(RANK.replaced, text)];
+  const isForced = has("Replace=true") && has("Force=true") && !CLUSTER_WIDE.has(typeOf(identity));
+  return isForced ? lostIfThere(identity, head, deletedFirst(titleOf(identity), "because of Force=true")) : [];
 }
 
 /** Members that Kubernetes never lets change, by group and kind (`Validate…Update` in its validation packages, v1.34). */

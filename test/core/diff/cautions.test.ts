@@ -408,7 +408,10 @@ describe("what becomes a hook, or is one", () => {
     expect(diff([], [hook(options("Force=true"))]).cautions).toEqual([]);
     const namespace = object("v1/Namespace", "shop", {}, { annotations: options("Replace=true,Force=true") });
     expect(diff([], [namespace]).cautions).toEqual(["creates Namespace shop"]);
-    expect(diff([], [hook(policy("HookFailed"))]).cautions).toHaveLength(1);
+    const later = (when: string) =>
+      `deletes ${DATA} ${when}, since it is a hook, also if the cluster already has it: ${LOST}`;
+    expect(diff([], [hook(policy("HookSucceeded"))]).cautions[0]).toBe(later("once it has succeeded"));
+    expect(diff([], [hook(policy("HookFailed"))]).cautions[0]).toBe(later("if it fails"));
     expect(diff([], [deployment(presync)]).cautions).toHaveLength(1);
   });
 
