@@ -25,8 +25,6 @@ export interface Stores extends Omit<RunPorts, "host" | "repositories" | "deploy
   reindex(): Promise<void>;
   /** Resolves if the store answers. @throws {StoreUnavailable} within a second if it does not. */
   ping(): Promise<void>;
-  /** Whether the store is usable, as last known; `problem` is safe to show to users. */
-  status(): { readonly kind: "ready" } | { readonly kind: "unavailable"; readonly problem: string };
   close(): Promise<void>;
 }
 

@@ -53,7 +53,6 @@ export function createMemoryStores(clock: Clock): Stores {
     content: new MemoryContentBudget(() => clock.now().getTime()),
     reindex: () => Promise.resolve(),
     ping: () => Promise.resolve(),
-    status: () => ({ kind: "ready" }),
     close: () => Promise.resolve(),
   };
 }

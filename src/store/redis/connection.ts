@@ -10,7 +10,6 @@ import {
   withoutArguments,
 } from "../../http/redis.js";
 import { STORE_TITLE } from "../../names.js";
-import type { Stores } from "../stores.js";
 import type { RedisConfig } from "./redis-config.js";
 
 /** How long the first commands wait for the first connection: under a second, including the command itself. */
@@ -83,11 +82,6 @@ export class RedisConnection implements StoreConnection {
 
   patient(): RedisClient {
     return createPatientClient(this.#config);
-  }
-
-  status(): ReturnType<Stores["status"]> {
-    if (this.#ready() && this.#problem === undefined) return { kind: "ready" };
-    return { kind: "unavailable", problem: unavailable(this.#problem ?? "not connected yet").message };
   }
 
   async close(): Promise<void> {

@@ -160,8 +160,9 @@ class DurableOutbox implements Outbox {
   /** The message that is due first, for as long as the lease lasts. What another version wrote is left to it. */
   async #take(receiver: string): Promise<StoredMessage | undefined> {
     const { due, messages } = keysOf(receiver);
-    const { leaseMs } = this.#timing;
-    const [text] = await this.#options.connection.run((redis) => takeDue(redis, [due, messages], leaseMs, 1));
+    const args = [this.#timing.leaseMs];
+    const taken = await this.#options.connection.run((redis) => TAKE_DUE.run(redis, [due, messages], args));
+    const [text] = z.array(z.string()).parse(taken);
     return text === undefined ? undefined : storedMessage.safeParse(parseJson(text)).data;
   }
 
@@ -236,19 +237,4 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T | "late"> {
     timer = setTimeout(() => resolve("late"), ms);
   });
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
-}
-
-/**
- * Takes records that are due, the earliest first, under a lease: no replica takes them again before it ends. By Redis's
- * clock: those of replicas differ.
- * @param keys `due`, a sorted set of ids whose scores say when each is due, in milliseconds since 1970; `records`, a hash of the
- * records by id.
- */
-async function takeDue(
-  redis: RedisClient,
-  keys: readonly [due: string, records: string],
-  leaseMs: number,
-  most: number,
-): Promise<readonly string[]> {
-  return z.array(z.string()).parse(await TAKE_DUE.run(redis, keys, [leaseMs, most]));
 }

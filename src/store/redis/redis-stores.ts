@@ -68,7 +68,6 @@ export function createRedisStores(config: RedisConfig, parts: { readonly log: Lo
       for (const { index } of Object.values(indexed)) await connection.run((redis) => index.reindex(redis));
     },
     ping: () => connection.ping(),
-    status: () => connection.status(),
     close: () => {
       live.close();
       return connection.close();
