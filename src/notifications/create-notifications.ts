@@ -21,7 +21,8 @@ export function createNotifications(
   return {
     async publish(notification) {
       try {
-        const id = messageId(notification.id);
+        // Standard Webhooks forbids a dot in an id.
+        const id = `msg_${createHash("sha256").update(notification.id).digest("hex").slice(0, 32)}`;
         const messages = receivers.flatMap((receiver) => {
           const mine = selected(notification, receiver);
           return mine === undefined ? [] : [{ receiver: receiver.name, id, body: bodyOf(mine, receiver, parts) }];
@@ -43,11 +44,6 @@ function bodyOf(notification: Notification, { format }: NotificationReceiver, pa
     case "json":
       return jsonBody(notification, parts);
   }
-}
-
-/** Standard Webhooks forbids a dot in an id. */
-function messageId(id: string): string {
-  return `msg_${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
 }
 
 /**

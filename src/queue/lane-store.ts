@@ -87,7 +87,8 @@ export class LaneStore {
     const at = await this.#now();
     const deadline = Math.round(at - (performance.now() - began) + withinMs);
     const stop = event.kind === "closed" ? "closed" : event.kind === "updated" ? "pushed" : "";
-    const record = eventRecordOf({ event, again: false, at });
+    // push.lua relies on `again` coming before the event.
+    const record = JSON.stringify({ v: 1, again: false, at, event });
     const [outcome, now, first, ...superseded] = await this.#call(
       PUSH,
       [events, state, LANES_KEY, ...idsOf(event).map(idKey)],
@@ -381,11 +382,6 @@ const hostEvent = z.discriminatedUnion("kind", [
 ]);
 
 const record = z.object({ v: z.literal(1), again: z.boolean(), at: z.number(), event: hostEvent });
-
-/** push.lua relies on `again` coming before the event. */
-function eventRecordOf({ again, at, event }: EventRecord): string {
-  return JSON.stringify({ v: 1, again, at, event });
-}
 
 /** Returns undefined for a damaged record and for one of another version. */
 export function readEventRecord(text: string): EventRecord | undefined {

@@ -11,10 +11,9 @@ import {
   identityKey,
   sameRepositoryOf,
 } from "../core/model/change-request.js";
-import { type Deployment, overdueChanges } from "../core/model/deployment.js";
+import { overdueChanges } from "../core/model/deployment.js";
 import type { BranchPushed, HostEvent } from "../core/model/event.js";
 import { LOCK_LIFETIME_MS } from "../core/model/lock.js";
-import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import { leavesOut, type Log } from "../core/ports/log.js";
@@ -259,7 +258,10 @@ export async function reconcile(parts: ReconcileParts): Promise<ReadonlySet<stri
   const holding = [...locks.map(({ holder }) => holder), ...waiting, ...shared];
   const holders = new Set(holding.map(identityKey));
   const unsettled = new Set(
-    records.filter((one) => isUnsettled(one) && isRecent(one, parts.clock)).map(({ change }) => identityKey(change)),
+    // After a day, Argo CD no longer knows how a sync ended.
+    records
+      .filter((one) => isUnsettled(one) && parts.clock.now().getTime() - Date.parse(one.timestamp) < DAY_MS)
+      .map(({ change }) => identityKey(change)),
   );
   const changes = new Map<string, ChangeRequestRef>();
   for (const change of [...holding, ...records.map((record) => record.change)]) {
@@ -350,9 +352,4 @@ async function reconcileChange(
     parts.log.warn({ change: key, err: error }, "could not reconcile a change request");
     return undefined;
   }
-}
-
-/** After a day, Argo CD no longer knows how a sync ended. */
-function isRecent({ timestamp }: Deployment, clock: Clock): boolean {
-  return clock.now().getTime() - Date.parse(timestamp) < DAY_MS;
 }

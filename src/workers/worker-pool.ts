@@ -285,7 +285,8 @@ type WorkerMessage =
 export function serveTasks(tasks: Tasks): void {
   const port = parentPort;
   if (port === null) throw new Error("tasks are served in a worker thread");
-  lowerPriority();
+  // Requests and leases come first. Only Linux gives a thread a priority of its own: see NOTES in setpriority(2).
+  if (process.platform === "linux") setPriority(0, 10);
   const answer = (message: WorkerMessage) => {
     port.postMessage(message);
   };
@@ -310,11 +311,6 @@ function begun(task: Task<never, unknown>, asked: Asked): () => unknown {
   if (task.begin === undefined) return () => task.run(input);
   asked.input = undefined;
   return task.begin(input);
-}
-
-/** Requests and leases come first. Only Linux gives a thread a priority of its own: see NOTES in setpriority(2). */
-function lowerPriority(): void {
-  if (process.platform === "linux") setPriority(0, 10);
 }
 
 /**

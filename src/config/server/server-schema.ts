@@ -157,7 +157,9 @@ function checksSection(readVariable: ReadVariable) {
 
 function check(readVariable: ReadVariable) {
   return section({
-    name: checkName().describe("the name in plans and answers"),
+    name: formed("up to 50 letters, digits, dots, dashes and underscores", NAME, "name").describe(
+      "the name in plans and answers",
+    ),
     command: listOf(text(), 100)
       .min(1, "the program is needed")
       .superRefine(([program = ""], context) => {
@@ -184,10 +186,6 @@ function check(readVariable: ReadVariable) {
     const message = "leave it out, or set required: a check that is not required keeps nothing from being synced";
     context.addIssue({ code: "custom", path: ["overridable_by"], message });
   });
-}
-
-function checkName() {
-  return formed("up to 50 letters, digits, dots, dashes and underscores", NAME, "name");
 }
 
 function variable(readVariable: ReadVariable) {

@@ -89,7 +89,8 @@ export function loadServerConfig(
   const renamed = trees.map(renameSections);
   const expanded = renamed.map(({ tree }) => expandEnvironment(tree, env));
   const unset = expanded.flatMap(({ problems }) => problems);
-  const tree = expanded.map((each) => each.tree).reduce(mergeTrees, emptyTree(names.at(-1) ?? SERVER_FILE));
+  const at = { file: names.at(-1) ?? SERVER_FILE, line: 1, column: 1 };
+  const tree = expanded.map((each) => each.tree).reduce(mergeTrees, { kind: "map", at, entries: new Map() });
   const readVariable = (name: string) => (Object.hasOwn(env, name) ? env[name] : undefined);
   const checked = checkedBy({ readFile, readVariable }, tree);
   const found = checked.kind === "invalid" ? checked.problems : [];
@@ -142,10 +143,6 @@ function mergeValues(earlier: ConfigTree, later: ConfigTree): ConfigTree {
   // An empty section overrides nothing.
   const emptySection = earlier.kind === "map" && later.kind === "scalar" && later.value === null;
   return emptySection ? earlier : later;
-}
-
-function emptyTree(file: string): MapTree {
-  return { kind: "map", at: { file, line: 1, column: 1 }, entries: new Map() };
 }
 
 function placeKey({ file, line, column }: ConfigProblem): string {

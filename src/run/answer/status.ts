@@ -92,17 +92,14 @@ export async function setStatusText(
   const { state, description } = isDoubtful ? sharedDoubt({ kind: "stacked", into }, run.hostWords[change.host]) : text;
   const own = { change: headRef(change), state, description, url };
   const { headRevision, pipeline = "" } = change;
-  const digest = digestOf([headRevision, state, description, url, pipeline]);
+  const told = JSON.stringify([headRevision, state, description, url, pipeline]);
+  const digest = createHash("sha256").update(told).digest("base64");
   const isShown = unlessShown && (await run.publisher.written(change, "status")) === digest;
   // Whether a success may be green also depends on the other change requests of its commit.
   if (isShown && state !== "success") return true;
   const shown = await writeStatus(own, run, isShown);
   if (shown) await run.publisher.wrote(change, "status", digest);
   return shown;
-}
-
-function digestOf(texts: readonly string[]): string {
-  return createHash("sha256").update(JSON.stringify(texts)).digest("base64");
 }
 
 /** Logs a failure of the work instead of throwing it. @returns False if another attempt may succeed. */

@@ -19,7 +19,6 @@ import {
 } from "../../core/model/errors.js";
 import type { CommandResultOf } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
-import type { OwnComment } from "../../core/ports/code-host.js";
 import { advise } from "../answer/answer.js";
 import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { tellOfMerge } from "../answer/notify.js";
@@ -159,7 +158,8 @@ export async function execute(
   const planned = result.kind === "planned";
   const [closed, earlier, advised] = await Promise.all([
     releaseIfClosed(change, run),
-    planned ? earlierComments(change, run) : undefined,
+    // If the host fails, the answer asks again and reports the failure.
+    planned ? run.host.listOwnComments(change).catch(() => undefined) : undefined,
     // What fails is tried again for the answer, which reports it.
     planned ? advise({ result, settings, problems }, change, run).catch(() => undefined) : undefined,
   ]);
@@ -171,11 +171,6 @@ export async function execute(
   }
   const unmerged = result.kind === "synced" ? { ...result, merge: undefined, notMerged: [] } : result;
   return [now, { ...finished, result: unmerged }];
-}
-
-/** Our earlier comments; undefined if the host fails: the answer asks again and reports the failure. */
-async function earlierComments(change: ChangeRequest, { host }: Run): Promise<readonly OwnComment[] | undefined> {
-  return host.listOwnComments(change).catch(() => undefined);
 }
 
 interface Closing {

@@ -174,7 +174,8 @@ async function permitBySettings(
     return silent("stage-over");
   }
   if (asked.kind === "autoplan") {
-    listAhead(run);
+    // While git fetches. The plan asks for them again, gets what is cached, and reports failures.
+    void Promise.allSettled([run.deployer.listApplications(run.signal), run.deployer.listApplicationSets(run.signal)]);
     run.rendersAhead.ask(change, run);
   }
   const settled = await settleEarlier(change, run);
@@ -197,11 +198,6 @@ async function permitBySettings(
     }
   }
   return { kind: "permitted", asked, settings, problems, snapshot, settled };
-}
-
-/** Lists applications and sets while git fetches. The plan asks for them again, gets what is cached, and reports failures. */
-function listAhead({ deployer, signal }: Pick<Run, "deployer" | "signal">): void {
-  void Promise.allSettled([deployer.listApplications(signal), deployer.listApplicationSets(signal)]);
 }
 
 /**

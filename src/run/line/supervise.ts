@@ -60,7 +60,9 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   });
   const marking = marksConcerned(deps, event.change, freed);
   const startedAt = deps.clock.now().getTime();
-  const [delivery, runId] = [event.delivery, deps.newRunId(runKeyOf(event))];
+  // What it answers: a comment, however that was found, or else a delivery.
+  const runKey = event.kind === "commented" ? runKeyOfComment(event.change, event.commentId) : event.delivery;
+  const [delivery, runId] = [event.delivery, deps.newRunId(runKey)];
   const log = deps.log.child({ delivery, change: changeRequestKey(event.change), runId });
   const fenced = fence({ ...deps, ...marking.stores, host, ticket, signal: ticket.signal, runId, log, delivery });
   const alongside = (change: ChangeRequest) => showProgress(change, fenced);
@@ -339,11 +341,6 @@ async function willReplan(change: ChangeRequestRef, run: Run): Promise<boolean> 
   } catch {
     return config.defaults.autoplan;
   }
-}
-
-/** Key of what a run answers: a comment, however it was found, or else a delivery. */
-function runKeyOf(event: HostEvent): string {
-  return event.kind === "commented" ? runKeyOfComment(event.change, event.commentId) : event.delivery;
 }
 
 export function runKeyOfComment(change: ChangeRequestRef, commentId: string): string {

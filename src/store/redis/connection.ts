@@ -81,7 +81,8 @@ export class RedisConnection implements StoreConnection {
   }
 
   patient(): RedisClient {
-    return createPatientClient(this.#config);
+    const access = accessOf(this.#config);
+    return createClient(this.#config, { ...access, maxRetriesPerRequest: null, autoResubscribe: false }, {});
   }
 
   async close(): Promise<void> {
@@ -157,11 +158,6 @@ function boundCommands(redis: RedisClient): void {
     return send(command, ...where);
   };
   redis.sendCommand = bounded;
-}
-
-/** A client that waits for an answer as long as it takes. To subscribe with it, call `keepSubscribed`. */
-function createPatientClient(config: RedisConfig): RedisClient {
-  return createClient(config, { ...accessOf(config), maxRetriesPerRequest: null, autoResubscribe: false }, {});
 }
 
 /** Every server that owns keys. Throws if one is missing: ioredis forgets a lost node, and the other keys would look complete. */

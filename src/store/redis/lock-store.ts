@@ -158,7 +158,8 @@ export class RedisWaitStore implements WaitStore {
   async join(application: ApplicationName, change: ChangeRequestRef, where?: "first"): Promise<number | undefined> {
     const args = [
       ...ownerArguments(change),
-      beginningOfPlace(change),
+      // The record without its time: a JSON object without its closing brace.
+      JSON.stringify({ v: 1, change: changeRequestRef(change) }).slice(0, -1),
       MAX_WAITING,
       WAITING_LIFETIME_MS,
       where ?? "last",
@@ -200,11 +201,6 @@ export class RedisWaitStore implements WaitStore {
 
 function waitingKey(application: ApplicationName): string {
   return KEYS.waiting + application;
-}
-
-/** The record without its time: a JSON object without its closing brace. */
-function beginningOfPlace(change: ChangeRequestRef): string {
-  return JSON.stringify({ v: 1, change: changeRequestRef(change) }).slice(0, -1);
 }
 
 /** @throws {StoredValueUnreadable} */
