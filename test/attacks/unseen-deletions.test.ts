@@ -33,6 +33,23 @@ describe.each(HOSTS)("what an earlier pull request left in the cluster on %s", (
     expect(bot.liveValue("old")).toBeUndefined();
   });
 
+  test("is named all the same where the pull request brings a hook of that name, which keeps nothing", async () => {
+    const bot = await startBot({
+      host,
+      applications: ["web"],
+      files: () => OLD,
+      prepare: ({ argocd }) => argocd.deploy("web"),
+    });
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "apps/web/old.yaml": null });
+    await bot.argocd.deploy("web");
+    const metadata = { name: "old", annotations: { "helm.sh/hook": "test" } };
+    const hook = asYaml({ apiVersion: "v1", kind: "ConfigMap", metadata, data: { value: "1" } });
+    const one = await bot.open({ "apps/web/old.yaml": hook });
+    expect(section(bot.lastComment(one), "web")).toContain(
+      "deletes them, except those with the sync option Prune=false: ConfigMap guestbook/old.",
+    );
+  });
+
   test("is no hook, which no sync prunes, and nothing of what Argo CD could not compare", async () => {
     const annotations = { "argocd.argoproj.io/hook": "PreSync" };
     const hook = asYaml({ apiVersion: "batch/v1", kind: "Job", metadata: { name: "migrate", annotations }, spec: {} });
@@ -57,28 +74,29 @@ describe.each(HOSTS)("what an earlier pull request left in the cluster on %s", (
 
 describe.each(HOSTS)("a claim that a controller made, and that comes into the files on %s", (host) => {
   test.each<[string, string, Readonly<Record<string, string>>]>([
-    [
-      "as a hook",
-      "If the cluster already has %, deletes it first, since it is a hook",
-      { "argocd.argoproj.io/hook": "PreSync" },
-    ],
+    ["as a hook", "first, since it is a hook", { "argocd.argoproj.io/hook": "PreSync" }],
     [
       "as a hook that goes once it has run",
-      "Deletes % once it has succeeded, since it is a hook, also if the cluster already has it",
+      "once it has succeeded, since it is a hook",
       { "argocd.argoproj.io/hook": "PreSync", "argocd.argoproj.io/hook-delete-policy": "HookSucceeded" },
     ],
     [
+      "as a hook that no sync runs",
+      "in a sync that prunes, since it is a hook that no sync runs",
+      { "argocd.argoproj.io/hook": "PostDelete" },
+    ],
+    [
       "to be replaced",
-      "If the cluster already has %, deletes it first, because of Force=true",
+      "first, because of Force=true",
       { "argocd.argoproj.io/sync-options": "Replace=true,Force=true" },
     ],
-  ])("%s is named as deleted", async (_, sentence, annotations) => {
+  ])("%s is named as deleted", async (_, when, annotations) => {
     const bot = await startBot({ host, applications: ["web"] });
     const metadata = { name: "data-web-0", annotations };
     const claim = asYaml({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, spec: {} });
     const one = await bot.open({ "apps/web/claim.yaml": claim });
     expect(section(bot.lastComment(one), "web")).toContain(
-      `- ${sentence.replace("%", "PersistentVolumeClaim guestbook/data-web-0")}: its data is lost`,
+      `- If the cluster already has PersistentVolumeClaim guestbook/data-web-0, deletes it ${when}: its data is lost`,
     );
   });
 });

@@ -295,37 +295,37 @@ const DELETED_WHEN: ReadonlyMap<string, string> = new Map([
  * meant to go, so that only what takes something along is named then.
  */
 function hookDeletion(identity: ManifestIdentity, base: JsonObject | undefined, head: JsonObject): readonly Caution[] {
-  if (syncHookTypes(head).length === 0) return [];
-  const title = titleOf(identity);
+  if (syncHookTypes(head).length === 0) {
+    // What the cluster has under its name counts as an object that left git (`Reconcile` of gitops-engine).
+    const why = "since it is a hook that no sync runs";
+    return base === undefined ? lostIfThere(identity, head, " in a sync that prunes", why) : [];
+  }
   const policies = deletePoliciesOf(head);
   const when = [...DELETED_WHEN].find(([policy]) => policies.includes(policy))?.[1] ?? "";
   const isFirst = policies.includes("BeforeHookCreation");
-  if (base === undefined) {
-    const later = `deletes ${title}${when}, since it is a hook, also if the cluster already has it`;
-    return lostIfThere(identity, head, isFirst ? deletedFirst(title, "since it is a hook") : later);
-  }
+  if (base === undefined) return lostIfThere(identity, head, isFirst ? FIRST : when, "since it is a hook");
   const [becomes, taken] = [!isHook(base), takenAlong(identity, base)];
   if (!becomes && taken === undefined) return [];
+  const title = titleOf(identity);
   const what = `deletes ${isFirst ? "and recreates " : ""}${title}`;
   const why = `since it ${becomes ? "becomes" : "is"} a hook${taken === undefined ? "" : `: ${taken}`}`;
   return [dangerous(RANK.replaced, `deletes ${title}${when}, ${why}`, what, "lost")];
 }
 
-/** What is new in the files may be in the cluster, where a controller made it, such as the claim of a StatefulSet. */
-function lostIfThere(identity: ManifestIdentity, head: JsonObject, text: string): readonly Caution[] {
-  const taken = takenAlong(identity, head);
-  return taken === undefined ? [] : [harmless(RANK.replaced, `${text}: ${taken}`)];
-}
+const FIRST = " first";
 
-function deletedFirst(title: string, why: string): string {
-  return `if the cluster already has ${title}, deletes it first, ${why}`;
+/** What is new in the files may be in the cluster, where a controller made it, such as the claim of a StatefulSet. */
+function lostIfThere(identity: ManifestIdentity, head: JsonObject, when: string, why: string): readonly Caution[] {
+  const taken = takenAlong(identity, head);
+  const text = `if the cluster already has ${titleOf(identity)}, deletes it${when}, ${why}: ${taken ?? ""}`;
+  return taken === undefined ? [] : [harmless(RANK.replaced, text)];
 }
 
 /** Argo CD replaces neither a Namespace nor a definition by a new one (`applyObject`). */
 function forcedFirst(identity: ManifestIdentity, head: JsonObject, options: readonly string[]): readonly Caution[] {
   const has = (option: "Replace=true" | "Force=true") => isSyncedWith(option, { base: undefined, head }, options);
   const isForced = has("Replace=true") && has("Force=true") && !CLUSTER_WIDE.has(typeOf(identity));
-  return isForced ? lostIfThere(identity, head, deletedFirst(titleOf(identity), "because of Force=true")) : [];
+  return isForced ? lostIfThere(identity, head, FIRST, "because of Force=true") : [];
 }
 
 /** Members that Kubernetes never lets change, by group and kind (`Validate…Update` in its validation packages, v1.34). */

@@ -409,9 +409,14 @@ describe("what becomes a hook, or is one", () => {
     const namespace = object("v1/Namespace", "shop", {}, { annotations: options("Replace=true,Force=true") });
     expect(diff([], [namespace]).cautions).toEqual(["creates Namespace shop"]);
     const later = (when: string) =>
-      `deletes ${DATA} ${when}, since it is a hook, also if the cluster already has it: ${LOST}`;
+      `if the cluster already has ${DATA}, deletes it ${when}, since it is a hook: ${LOST}`;
     expect(diff([], [hook(policy("HookSucceeded"))]).cautions[0]).toBe(later("once it has succeeded"));
     expect(diff([], [hook(policy("HookFailed"))]).cautions[0]).toBe(later("if it fails"));
+    // Argo CD takes what is in the cluster under the name of such a hook for an object that left git.
+    const idle = diff([], [hook({ "helm.sh/hook": "test" })]).cautions;
+    expect(idle).toEqual([
+      `if the cluster already has ${DATA}, deletes it in a sync that prunes, since it is a hook that no sync runs: ${LOST}`,
+    ]);
     expect(diff([], [deployment(presync)]).cautions).toHaveLength(1);
   });
 
