@@ -2,16 +2,17 @@ import { expect, test } from "@jest/globals";
 import { typeErrors, type Edit } from "./type-errors.js";
 
 const RULES = "src/core/policy/rules.ts";
+const CHANGE_RULES = "src/core/policy/change-rules.ts";
 const STATUS = "src/comments/commit-status.ts";
 /** What asks the table. */
 const JUDGE = "src/core/policy/judge.ts";
 const ADVICE = "src/core/policy/next-step.ts";
-const FILES = [RULES, STATUS, JUDGE, ADVICE];
+const FILES = [RULES, CHANGE_RULES, STATUS, JUDGE, ADVICE];
 
 const gate: Edit = {
   path: "src/core/policy/gates.ts",
-  from: "export type Gate =\n",
-  to: 'export type Gate =\n  | "frozen"\n',
+  from: "export const GATES = [\n",
+  to: 'export const GATES = [\n  "frozen",\n',
 };
 const MEMBERS = {
   of: '"change"',
@@ -26,7 +27,7 @@ function row(more: Readonly<Record<string, string | undefined>> = {}): Edit {
   const wanted: Readonly<Record<string, string | undefined>> = { ...MEMBERS, ...more };
   const members = Object.entries(wanted).filter(([, value]) => value !== undefined);
   const text = members.map(([name, value]) => `${name}: ${value}`).join(", ");
-  return { path: RULES, from: "  closed: ", to: `  frozen: { ${text} },\n  closed: ` };
+  return { path: CHANGE_RULES, from: "  closed: ", to: `  frozen: { ${text} },\n  closed: ` };
 }
 
 const text = (of: string): Edit => ({
@@ -46,7 +47,7 @@ test("a gate does not compile until it has a row and a text of the status", () =
 });
 
 test.each(["commands", "liftedBy", "specificationOrder", "bars"])("a row without `%s` does not compile", (member) => {
-  expect(typeErrors([RULES], [gate, row({ [member]: undefined })])).toEqual([
+  expect(typeErrors([CHANGE_RULES], [gate, row({ [member]: undefined })])).toEqual([
     expect.stringContaining(`Property '${member}' is missing`),
   ]);
 });
@@ -61,7 +62,7 @@ test.each([
   ["a bar of the other kind", { of: '"application"' }, "is not assignable to type 'string'"],
   ["a refusal that nobody words", { refusal: '() => ({ reason: "frozen" })' }, "is not assignable to type 'Refusal'"],
 ])("a row with %s does not compile", (_what, more, error) => {
-  expect(typeErrors([RULES], [gate, row(more)])).toEqual([expect.stringContaining(error)]);
+  expect(typeErrors([CHANGE_RULES], [gate, row(more)])).toEqual([expect.stringContaining(error)]);
 });
 
 test("once they are there, the tables, the judge and the advice compile", () => {

@@ -16,7 +16,14 @@ import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import { shownStages } from "../policy/stages.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
-import { childPreviews, failingSets, parentsOf, withChildren, withGenerated } from "../survey/child-previews.js";
+import {
+  childPreviews,
+  failingSets,
+  parentsOf,
+  withChildren,
+  withFailing,
+  withGenerated,
+} from "../survey/child-previews.js";
 import {
   aboveUnknown,
   appliedSets,
@@ -29,7 +36,6 @@ import { createPreviews, type Previews } from "../survey/previews.js";
 import { withApplicationSets } from "../survey/sets/application-sets.js";
 import { type HasRoom, previewGenerated, type SurveyWithSets } from "../survey/sets/generated-applications.js";
 import { withSetsOfParents } from "../survey/sets/rendered-sets.js";
-import { withFailing } from "../survey/sets/set-failure.js";
 import { surveyAfresh, withEffect, withTakenBack } from "../survey/survey-afresh.js";
 import type { Survey, SurveyOptions } from "../survey/survey.js";
 import { contentWithin, createPlanStart, evaluate, newPlanRoom } from "./evaluate.js";

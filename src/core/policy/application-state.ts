@@ -1,13 +1,12 @@
-import { type ApplicationName, applicationName, shortRevision } from "../model/brand.js";
+import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import { groupedBy } from "../model/collections.js";
-import { holdClause } from "../model/hold.js";
 import { type Message, referenceTo } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
 import type { AdvisedCommand, AfterApproval, Names, NeededApproval, NextStep } from "../model/next-step.js";
 import type { Danger } from "../model/plan/manifest-diff.js";
 import { type ApplicationPlan, previewedDiff } from "../model/plan/plan.js";
-import type { Refusal, MemberNeed } from "../model/result.js";
+import type { MemberNeed } from "../model/result.js";
 import {
   allowedFor,
   type ApplicationFacts,
@@ -16,7 +15,7 @@ import {
   type ReachedFacts,
   type RecordFacts,
 } from "./facts.js";
-import type { Bar, Barred, ChangeBar, Judged } from "./gates.js";
+import type { Bar, Judged } from "./gates.js";
 
 /** Whether it is new or deleted: such applications are locked, and no sync deploys them. */
 export function isAnnounced({ planned }: Pick<ApplicationFacts, "planned">): boolean {
@@ -83,18 +82,6 @@ export function foreignLocksOf(
   );
 }
 
-/** The refusal of a command that these locks bar. */
-export function refusedByLocks({ applications }: Barred, facts: Facts, command: Judged): Refusal {
-  const locks = foreignLocksOf(applications, facts, command);
-  const held = new Set(locks.map(({ application }) => application));
-  const written = applications.flatMap((parent) =>
-    (command === "sync" ? touchedBy(parent, facts) : []).flatMap(({ child: { application: child }, deletes }) =>
-      held.has(child) ? [{ child, parent: parent.application, ...(deletes && { deletes }) }] : [],
-    ),
-  );
-  return { reason: "locked-by-other", locks, ...(written.length === 0 ? {} : { written }) };
-}
-
 /** Why locks of others bar a command for an application; undefined if none does. */
 export function lockOfOthers(one: ApplicationFacts, facts: Facts, command: Judged): Message | undefined {
   // Spares most of ten thousand applications the search below.
@@ -106,17 +93,6 @@ export function lockOfOthers(one: ApplicationFacts, facts: Facts, command: Judge
   const isOwn = lock.application === one.application || touched === undefined;
   const subject = isOwn ? "it" : `its sync ${touches(touched)}, which`;
   return { before: `${subject} is locked by `, reference, change: lock.holder, after: "" };
-}
-
-/** Who holds it for a time. The merge does nothing to what the head leaves as it is, and a dry run deploys nothing. */
-export function heldForATime(
-  { planned, requires: { holds = [] } }: ApplicationFacts,
-  { asker }: Facts,
-  command: Judged,
-): string | undefined {
-  const isUntouched = command === "merge" && planned?.unchanged === true;
-  const [hold] = isUntouched || asker?.withoutApproval === true ? [] : holds;
-  return hold && holdClause(hold);
 }
 
 /** The locks that the change request holds. */
@@ -156,110 +132,9 @@ export function approvalNeedsOf(one: ApplicationFacts, command: Judged): readonl
   return deployed ? [] : one.requires.approvals.rollback;
 }
 
-/** Why the plan behind a lock gives no right to run the command; undefined if it does. */
-export function isStale(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
-  const { planned, lock, record, now } = one;
-  const current = facts.plan?.current === true;
-  switch (command) {
-    case "rollback":
-      return record === undefined && facts.plan?.retargeted !== false ? RETARGETED : undefined;
-    case "merge":
-      return awaits(one, facts) && planned?.kind === "unplanned" ? "it was left out of the plan" : undefined;
-    case "plan":
-    case "sync":
-    case "unlock":
-    case "update":
-    case "revert":
-    case "hold":
-    case "release":
-      // Whoever holds it has to release it first.
-      if (lock !== undefined && !sameChangeRequest(lock.holder, facts.change)) return undefined;
-      if (!current || lock?.planRevision !== facts.change.headRevision || planned?.kind === "unplanned") {
-        return "it is not planned at the head commit";
-      }
-      if (now === undefined && planned === undefined) return "the newest plan does not know it";
-      return movedSince(one, facts, command);
-  }
-}
-
-/** The base branch, if it is not that of the plan. */
-export function retargetedTo({ plan, change }: Facts): string | undefined {
-  return plan?.retargeted === true ? change.baseBranch : undefined;
-}
-
-/** What changed since the plan of an application at this head. */
-export function movedSince(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
-  if (command !== "sync" || one.now?.moved !== undefined) return one.now?.moved;
-  const free = touchedBy(one, facts).find(({ child }) => {
-    // No sync deploys what it creates, and what is not in the plan is not locked.
-    if (!("planned" in child) || child.planned?.kind === "new") return false;
-    const { lock, planned, record } = child;
-    // A sync releases what it skips.
-    if (record === undefined && planned?.unchanged === true && facts.settings.skipNoChanges) return false;
-    return lock === undefined && !(record !== undefined && isAtHead(record, facts.change));
-  });
-  if (free === undefined) return undefined;
-  return `its sync ${touches(free)}, which is no longer locked by this ${facts.words.short}`;
-}
-
-function touches({ child, deletes }: Touched): string {
+/** What the sync of a parent does to such an application. */
+export function touches({ child, deletes }: Touched): string {
   return `${deletes ? "deletes" : "writes the definition of"} ${child.application}`;
-}
-
-/** Says that a sync would revert something of the base branch, and names neither files nor commits. */
-export function behindClause({ baseBranch }: ChangeRequest): string {
-  return `${baseBranch} changed what it is deployed from`;
-}
-
-export const RETARGETED = "there is no plan of it for the present target branch";
-
-/** The applications that a command found to be synced by their ApplicationSet, each with that set; undefined if none is. */
-export function syncedInSteps(
-  applications: readonly ApplicationFacts[],
-): readonly { readonly application: ApplicationName; readonly set: string }[] | undefined {
-  const found = applications.flatMap(({ application, now }) =>
-    now?.syncingSet === undefined ? [] : [{ application, set: now.syncingSet }],
-  );
-  return found.length > 0 ? found : undefined;
-}
-
-/** Applications that could not be evaluated, and that the merge or a sync of their parent would deploy. */
-export function missedBars({ missed = [], asker }: Facts, command: Judged): readonly ChangeBar[] {
-  return missed.flatMap(({ application, reason, through }) => {
-    if (command === "merge") return { application, reason: `the merge would deploy it, and ${reason}` };
-    const parent = through.find((one) => asker?.selected.includes(one));
-    if (parent === undefined || asker?.withoutApproval === true) return [];
-    return { application, reason: `a sync of ${parent} would deploy it, and ${reason}` };
-  });
-}
-
-/**
- * Bars a sync and a merge while the plan lacks applications. A merge is also barred by a plan of another head, which other gates
- * hold against a sync, application by application.
- */
-export function notPlanned({ plan, asker, change }: Facts, command: Judged): readonly ChangeBar[] {
-  if (plan?.current === true || command === "sync") {
-    return (plan?.lacks ?? []).map((application) => ({ application, reason: LACKED }));
-  }
-  const involved = asker?.selected ?? [];
-  const named = involved.length > 0 ? involved : [applicationName(shortRevision(change.headRevision))];
-  return named.map((application) => ({ application, reason: "there is no stored plan of the head commit" }));
-}
-
-const LACKED =
-  "it reads what changes here and is not in the plan: it came to Argo CD later, or changed there or on the base branch";
-
-/** The refusal of a command that lacks an approval. */
-export function notApproved({ bars, applications, others }: Barred, { approval }: Facts, command: Judged): Refusal {
-  const needs = applications.flatMap((one) => approvalNeedsOf(one, command));
-  return {
-    reason: "not-approved",
-    applications: namesIn(bars),
-    needs: needs.filter(({ application, member, because }) => application !== member || because !== ""),
-    missing: approval?.missing ?? "",
-    others,
-    ...(command === "rollback" ? { command } : {}),
-  };
 }
 
 export function namesIn(bars: readonly Bar[]): Names {
@@ -292,14 +167,6 @@ export function pushing(
   { baseBranch }: ChangeRequest,
 ): Extract<NextStep, { readonly kind: "push" }> {
   return { kind: "push", because, applications, baseBranch };
-}
-
-/** The step after which a plan shows, or somebody has approved, what could not be evaluated. */
-export function showing(facts: Facts): NextStep {
-  const failed = facts.missed?.filter(({ withheld }) => !withheld) ?? [];
-  if (failed.length === 0) return approving(facts, replanning(facts));
-  const names = failed.map(({ application }) => application);
-  return pushing("missed", names, facts.change);
 }
 
 /** The step that gets failed checks to pass; a plan, if the newest one did not see them fail. */
@@ -337,15 +204,4 @@ export function dangersOfChange(plan: ApplicationPlan): readonly Danger[] {
 /** Whether a sync of it may break or lose something, or replaces what another change request deployed. */
 export function isDangerous(plan: ApplicationPlan): boolean {
   return dangersOfChange(plan).length > 0 || (plan.replaces ?? []).length > 0;
-}
-
-/** A clause about the change request whose head or base branch moved. */
-export function whatMoved(facts: Facts): string {
-  const base = retargetedTo(facts);
-  return base === undefined ? "new commits were pushed" : `its base branch changed to ${base}`;
-}
-
-/** Whether a sync of the head ended without success, or with an unknown outcome. */
-export function hasEndedAtHead({ record }: ApplicationFacts, { change }: Facts): boolean {
-  return record?.revision === change.headRevision && record.outcome !== "succeeded";
 }

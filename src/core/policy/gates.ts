@@ -7,42 +7,48 @@ import type { ApplicationFacts, FactName, Facts, StoredFact } from "./facts.js";
 /** The action that is judged. `merge` decides about a merge by svc and about a green commit status. */
 export type Judged = AccessCommand | "update" | "revert" | "hold" | "release" | "merge";
 
-export type Gate =
-  | "closed"
-  | "fork"
-  | "updates-off"
-  | "shared-head"
-  | "unmerged"
-  | "broken-rules"
-  | "write-access"
-  | "head-moved"
-  | "conflicts"
-  | "mergeability-unknown"
-  | "unread-files"
-  | "unplanned"
-  | "project"
-  | "behind"
-  | "unevaluated"
-  | "unseen"
-  | "checks"
-  | "merge-checks"
-  | "unchecked"
-  | "missed"
-  | "withheld"
-  | "withheld-sets"
-  | "uncovered"
-  | "nothing-locked"
-  | "stale"
-  | "effect-differs"
-  | "undeployable"
-  | "access"
-  | "approval"
-  | "auto-sync"
-  | "locked-by-other"
-  | "held"
-  | "stage"
-  | "not-synced"
-  | "rules-approval";
+/**
+ * In the order in which people should clear them: what makes other work worthless comes first, such as a push, which an
+ * approval does not survive.
+ */
+export const GATES = [
+  "closed",
+  "fork",
+  "updates-off",
+  "shared-head",
+  "unmerged",
+  "broken-rules",
+  "write-access",
+  "head-moved",
+  "conflicts",
+  "mergeability-unknown",
+  "unread-files",
+  "unplanned",
+  "project",
+  "behind",
+  "unevaluated",
+  "unseen",
+  "checks",
+  "merge-checks",
+  "unchecked",
+  "missed",
+  "withheld",
+  "withheld-sets",
+  "uncovered",
+  "nothing-locked",
+  "stale",
+  "effect-differs",
+  "undeployable",
+  "access",
+  "approval",
+  "auto-sync",
+  "locked-by-other",
+  "held",
+  "stage",
+  "not-synced",
+  "rules-approval",
+] as const;
+export type Gate = (typeof GATES)[number];
 
 /** One reason against a command or a merge. */
 export interface Bar {

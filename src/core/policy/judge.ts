@@ -4,7 +4,7 @@ import type { Names } from "../model/next-step.js";
 import type { Refusal } from "../model/result.js";
 import { isAnnounced, selectedOf } from "./application-state.js";
 import { type ApplicationFacts, DOUBTS, type FactName, type Facts } from "./facts.js";
-import type { Bar, Barred, Gate, Judged, Rule } from "./gates.js";
+import { type Bar, type Barred, type Gate, GATES, type Judged, type Rule } from "./gates.js";
 import { refusalFor, RULES } from "./rules.js";
 
 /** The result of judging a command: what bars it, and its refusal. */
@@ -22,11 +22,6 @@ interface JudgedApplication {
   readonly application: ApplicationName;
   readonly bars: readonly Bar[];
 }
-
-/** The gates that bar something, in the order of the table. */
-const GATES = (Object.keys(RULES) as readonly (keyof typeof RULES)[]).filter(
-  (gate): gate is Gate => RULES[gate].of !== "danger",
-);
 
 /**
  * Decides what a command may do. Every refusal, commit status, advice and merge follows from this.

@@ -1,5 +1,7 @@
 import { REPOSITORY_FILE } from "../../names.js";
-import { applicationName, shortRevision } from "../model/brand.js";
+import { applicationName, type ApplicationName, shortRevision } from "../model/brand.js";
+import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
+import { holdClause } from "../model/hold.js";
 import { plainText, referenceTo } from "../model/host-words.js";
 import type { Refusal } from "../model/result.js";
 import { ACCESS_COMMANDS } from "../model/settings.js";
@@ -7,32 +9,20 @@ import {
   approvalNeedsOf,
   approving,
   awaits,
-  behindClause,
   foreignLocksOf,
-  hasEndedAtHead,
-  heldForATime,
   isAtHead,
-  isStale,
   lockOfOthers,
-  missedBars,
-  movedSince,
   namesIn,
-  notApproved,
-  notPlanned,
   passing,
   planning,
   pushing,
-  refusedByLocks,
   replanning,
-  RETARGETED,
-  retargetedTo,
-  selectedOf,
-  showing,
-  syncedInSteps,
-  whatMoved,
+  touchedBy,
+  touches,
 } from "./application-state.js";
+import { CHANGE_RULES } from "./change-rules.js";
 import type { ApplicationFacts, Facts } from "./facts.js";
-import { type Barred, type ChangeBar, type Judged, ofChange, ofEach, type Rules } from "./gates.js";
+import { type Barred, type Judged, ofEach, type Rules } from "./gates.js";
 import { barOfStage, stepOfStage } from "./stages.js";
 
 /** `lockOfOthers` as plain text. */
@@ -41,84 +31,9 @@ function heldByOthers(one: ApplicationFacts, facts: Facts, command: Judged): str
   return message && plainText(message);
 }
 
-/**
- * Every gate, in the order in which people should clear them: what makes other work worthless comes first, such as a
- * push, which an approval does not survive.
- */
+/** Every gate, and every danger. */
 export const RULES: Rules = {
-  closed: ofChange(["plan", "sync", "update", "merge"], "nobody", 0, {
-    needs: ["change"],
-    bars: ({ change }) => (change.state === "open" ? [] : [whole(change.state)]),
-    refusal: (_, { change }) => ({ reason: "closed", state: change.state === "open" ? "closed" : change.state }),
-  }),
-  fork: ofChange(["plan", "sync", "update", "merge"], "operator", 1, {
-    bars: ({ change, settings }, command) =>
-      change.fork && (command === "update" || !settings.allowForks) ? [whole("it comes from a fork")] : [],
-    refusal: (barred, _, command) => (command === "update" ? notDone("update")(barred) : { reason: "fork" }),
-    step: () => ({ kind: "none", because: "fork" }),
-  }),
-  "updates-off": ofChange(["update"], "operator", 1, {
-    bars: ({ settings }) => (settings.updatesOff ? [whole("update_branch is set to never here")] : []),
-    refusal: notDone("update"),
-  }),
-  "shared-head": ofChange(["update"], "operator", 1, {
-    bars: ({ settings, change: { headBranch } }) =>
-      settings.sharedHead
-        ? [whole(`${headBranch} is the default branch or a protected one, and svc never pushes to those`)]
-        : [],
-    refusal: notDone("update"),
-  }),
-  unmerged: ofChange(["revert"], "nobody", 1, {
-    bars: ({ change: { state }, words: { command } }) =>
-      state === "merged" ? [] : [whole(`only what was merged can be reverted; ${command} rollback undoes a sync`)],
-    refusal: notDone("revert"),
-  }),
-  "broken-rules": ofChange(["plan", "sync", "update", "hold", "merge"], "push", 2, {
-    bars: ({ problems }) => (problems.length > 0 ? [file("it cannot be used")] : []),
-    refusal: (_, { problems }) => ({ reason: "repository-file", problems }),
-    step: (_, { change }) => pushing("rules-broken", [], change),
-  }),
-  "write-access": ofChange(
-    ["plan", "sync", "rollback", "unlock", "update", "revert", "hold", "release"],
-    "operator",
-    3,
-    {
-      needs: ["access"],
-      bars: ({ asker }) => (asker?.mayWrite === false ? [whole(`${asker.login} has no write access`)] : []),
-      refusal: (_, { asker }) => ({ reason: "no-write-access", login: asker?.login ?? "" }),
-    },
-  ),
-  "head-moved": ofChange(["sync", "merge"], "plan", 4, {
-    trusts: { plan: ["base"] },
-    needs: ["change"],
-    bars: (facts) => (facts.headMoved ? [whole(whatMoved(facts))] : []),
-    refusal: (_, facts) => ({ reason: "head-moved", base: retargetedTo(facts) }),
-    step: ({ only }, facts) => planning(facts, only),
-  }),
-  conflicts: ofChange(["sync", "update", "merge"], "push", 12, {
-    needs: ["mergeability"],
-    bars: ({ change }) => (change.mergeability === "conflicts" ? [whole("it has merge conflicts")] : []),
-    refusal: (barred, _, command) => (command === "update" ? notDone("update")(barred) : { reason: "conflicts" }),
-    step: (_, { change }) => pushing("conflicts", [], change),
-  }),
-  "mergeability-unknown": ofChange(["sync"], "time", 13, {
-    // Only who gives a command waits for the host to compute it.
-    bars: ({ change, asker }) =>
-      change.mergeability === "unknown" && asker !== undefined ? [whole("its host still computes conflicts")] : [],
-    refusal: () => ({ reason: "mergeability-unknown" }),
-  }),
-  "unread-files": ofChange(["sync", "merge"], "push", 18, {
-    trusts: { plan: ["head", "base"] },
-    bars: ({ plan }) =>
-      (plan?.unread ?? []).map((one) => ({ application: applicationName(one.file), reason: "it could not be read" })),
-    refusal: (_, { plan }) => ({ reason: "unread-files", files: plan?.unread ?? [] }),
-    step: (_, { change }) => pushing("unread", [], change),
-  }),
-  unplanned: ofChange(["sync", "merge"], "plan", 11, {
-    trusts: { plan: ["head", "base"] },
-    bars: notPlanned,
-    step: ({ only }, facts) => planning(facts, facts.plan?.lacks === undefined ? only : []),
-  }),
+  ...CHANGE_RULES,
   project: ofEach(["sync", "merge"], "operator", 7, {
     trusts: { plan: ["head", "base", "policy"] },
     bars: ({ requires }) => requires.obstacle,
@@ -173,31 +88,6 @@ export const RULES: Rules = {
         "sync",
       ),
   }),
-  "merge-checks": ofChange(["merge"], "push", 19, {
-    trusts: { plan: ["head", "base", "policy", "result"] },
-    needs: ["approval"],
-    bars: ({ mergeChecks }) =>
-      mergeChecks.failed.map(({ application, failed }) => {
-        const names = failed.map(({ name }) => name).join(", ");
-        const checks = failed.length === 1 ? "the check" : "the checks";
-        return { application, reason: `the merge would deploy it, and ${checks} ${names} failed` };
-      }),
-    step: (_, facts) => passing(facts.mergeChecks.failed, facts, "merge"),
-  }),
-  unchecked: ofChange(["merge"], "plan", 19, {
-    trusts: { plan: ["head", "base", "policy"] },
-    bars: ({ mergeChecks }) =>
-      mergeChecks.missing.map((application) => ({
-        application,
-        reason: "the merge would deploy it, and its checks have changed since the plan",
-      })),
-    step: ({ only }, facts) => planning(facts, only),
-  }),
-  missed: ofChange(["sync", "merge"], "approval", 19, {
-    trusts: { plan: ["head", "base", "policy", "result"] },
-    bars: missedBars,
-    step: (_, facts) => showing(facts),
-  }),
   withheld: ofEach(["sync", "merge"], "approval", 16, {
     trusts: { plan: ["head", "base"] },
     needs: ["applications"],
@@ -207,32 +97,12 @@ export const RULES: Rules = {
     },
     step: (_, facts) => approving(facts, replanning(facts)),
   }),
-  "withheld-sets": ofChange(["merge"], "approval", 16, {
-    trusts: { plan: ["head", "base"] },
-    bars: ({ plan }) =>
-      (plan?.current === true ? plan.withheldSets : []).map((name) => ({
-        application: applicationName(name),
-        reason: "it is not previewed before the head is approved",
-      })),
-    step: (_, facts) => approving(facts, replanning(facts)),
-  }),
   uncovered: ofEach(["sync"], "push", 16, {
     trusts: { plan: ["head", "base"] },
     needs: ["applications"],
     bars: ({ now, planned }) =>
       now === undefined ? (planned?.uncovered ? "Argo CD would ignore the change" : undefined) : now.uncovered,
     step: ({ bars }, { change }) => pushing("uncovered", namesIn(bars), change),
-  }),
-  "nothing-locked": ofChange(["sync", "rollback"], "plan", 5, {
-    trusts: { locks: ["time"], records: ["time"] },
-    bars: (facts, command) => {
-      if (facts.asker === undefined) return [];
-      const chosen = selectedOf(facts);
-      const gone = chosen.some(({ lock, now }) => now !== undefined && lock === undefined);
-      const over = command === "sync" ? gone : facts.change.state === "merged";
-      return chosen.length === 0 || over ? [whole("nothing is locked")] : [];
-    },
-    refusal: () => ({ reason: "nothing-locked" }),
   }),
   stale: ofEach(["sync", "rollback", "merge"], "plan", 11, {
     trusts: { plan: ["head", "base"], locks: ["head", "time"], records: ["head"] },
@@ -315,11 +185,6 @@ export const RULES: Rules = {
       return failed || hasEndedAtHead(one, facts) ? "its sync did not succeed" : "it was not synced at the head commit";
     },
   }),
-  "rules-approval": ofChange(["merge"], "approval", 20, {
-    needs: ["approval"],
-    bars: ({ missingForRules }) => (missingForRules === undefined ? [] : [file(missingForRules)]),
-    step: ({ bars }) => ({ kind: "approve-rules", missing: bars.map(({ why }) => why).join("; ") }),
-  }),
   "refused-by-cluster": {
     of: "danger",
     commands: ["sync"],
@@ -343,6 +208,105 @@ export const RULES: Rules = {
   },
 };
 
+const RETARGETED = "there is no plan of it for the present target branch";
+
+/** Who holds it for a time. The merge does nothing to what the head leaves as it is, and a dry run deploys nothing. */
+function heldForATime(
+  { planned, requires: { holds = [] } }: ApplicationFacts,
+  { asker }: Facts,
+  command: Judged,
+): string | undefined {
+  const isUntouched = command === "merge" && planned?.unchanged === true;
+  const [hold] = isUntouched || asker?.withoutApproval === true ? [] : holds;
+  return hold && holdClause(hold);
+}
+
+/** Why the plan behind a lock gives no right to run the command; undefined if it does. */
+function isStale(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
+  const { planned, lock, record, now } = one;
+  const current = facts.plan?.current === true;
+  switch (command) {
+    case "rollback":
+      return record === undefined && facts.plan?.retargeted !== false ? RETARGETED : undefined;
+    case "merge":
+      return awaits(one, facts) && planned?.kind === "unplanned" ? "it was left out of the plan" : undefined;
+    case "plan":
+    case "sync":
+    case "unlock":
+    case "update":
+    case "revert":
+    case "hold":
+    case "release":
+      // Whoever holds it has to release it first.
+      if (lock !== undefined && !sameChangeRequest(lock.holder, facts.change)) return undefined;
+      if (!current || lock?.planRevision !== facts.change.headRevision || planned?.kind === "unplanned") {
+        return "it is not planned at the head commit";
+      }
+      if (now === undefined && planned === undefined) return "the newest plan does not know it";
+      return movedSince(one, facts, command);
+  }
+}
+
+/** What changed since the plan of an application at this head. */
+function movedSince(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
+  if (command !== "sync" || one.now?.moved !== undefined) return one.now?.moved;
+  const free = touchedBy(one, facts).find(({ child }) => {
+    // No sync deploys what it creates, and what is not in the plan is not locked.
+    if (!("planned" in child) || child.planned?.kind === "new") return false;
+    const { lock, planned, record } = child;
+    // A sync releases what it skips.
+    if (record === undefined && planned?.unchanged === true && facts.settings.skipNoChanges) return false;
+    return lock === undefined && !(record !== undefined && isAtHead(record, facts.change));
+  });
+  if (free === undefined) return undefined;
+  return `its sync ${touches(free)}, which is no longer locked by this ${facts.words.short}`;
+}
+
+/** Says that a sync would revert something of the base branch, and names neither files nor commits. */
+function behindClause({ baseBranch }: ChangeRequest): string {
+  return `${baseBranch} changed what it is deployed from`;
+}
+
+/** The applications that a command found to be synced by their ApplicationSet, each with that set; undefined if none is. */
+function syncedInSteps(
+  applications: readonly ApplicationFacts[],
+): readonly { readonly application: ApplicationName; readonly set: string }[] | undefined {
+  const found = applications.flatMap(({ application, now }) =>
+    now?.syncingSet === undefined ? [] : [{ application, set: now.syncingSet }],
+  );
+  return found.length > 0 ? found : undefined;
+}
+
+/** The refusal of a command that lacks an approval. */
+function notApproved({ bars, applications, others }: Barred, { approval }: Facts, command: Judged): Refusal {
+  const needs = applications.flatMap((one) => approvalNeedsOf(one, command));
+  return {
+    reason: "not-approved",
+    applications: namesIn(bars),
+    needs: needs.filter(({ application, member, because }) => application !== member || because !== ""),
+    missing: approval?.missing ?? "",
+    others,
+    ...(command === "rollback" ? { command } : {}),
+  };
+}
+
+/** Whether a sync of the head ended without success, or with an unknown outcome. */
+function hasEndedAtHead({ record }: ApplicationFacts, { change }: Facts): boolean {
+  return record?.revision === change.headRevision && record.outcome !== "succeeded";
+}
+
+/** The refusal of a command that these locks bar. */
+function refusedByLocks({ applications }: Barred, facts: Facts, command: Judged): Refusal {
+  const locks = foreignLocksOf(applications, facts, command);
+  const held = new Set(locks.map(({ application }) => application));
+  const written = applications.flatMap((parent) =>
+    (command === "sync" ? touchedBy(parent, facts) : []).flatMap(({ child: { application: child }, deletes }) =>
+      held.has(child) ? [{ child, parent: parent.application, ...(deletes && { deletes }) }] : [],
+    ),
+  );
+  return { reason: "locked-by-other", locks, ...(written.length === 0 ? {} : { written }) };
+}
+
 function stale({ bars, applications, others }: Barred, facts: Facts, command: Judged): Refusal {
   const named = new Map(bars.map((bar) => [bar.application, bar]));
   return {
@@ -357,19 +321,6 @@ function stale({ bars, applications, others }: Barred, facts: Facts, command: Ju
       })),
     others,
   };
-}
-
-function notDone(command: "update" | "revert"): (barred: Barred) => Refusal {
-  return ({ bars }) => ({ reason: "not-done", command, because: bars.map(({ why }) => why).join(", and ") });
-}
-
-/** A reason that concerns no single application. */
-function whole(reason: string): ChangeBar {
-  return { application: undefined, reason };
-}
-
-function file(reason: string): ChangeBar {
-  return { application: applicationName(REPOSITORY_FILE), reason };
 }
 
 /** The refusal of a command. `bars` are those of the gates that are answered together. */

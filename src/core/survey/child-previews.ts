@@ -14,7 +14,8 @@ import type { ApplicationName } from "../model/brand.js";
 import { allInTurns } from "../model/collections.js";
 import { sameCluster } from "../model/effect.js";
 import type { JsonObject } from "../model/json.js";
-import type { PreviewOrigin } from "../model/plan/plan.js";
+import type { ManifestDiff } from "../model/plan/manifest-diff.js";
+import type { ApplicationPlan, PreviewOrigin, SetFailure } from "../model/plan/plan.js";
 import type { AnnouncedSubject, LiveSubject, Subject } from "../model/subject.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import type { Previewed } from "../render/preview.js";
@@ -329,4 +330,39 @@ function isShown(
 
 function asSet({ name, namespace }: RenderedSet, resource: JsonObject): ApplicationSet {
   return { name, namespace, resource };
+}
+
+/** A set that fails once the sync of a parent has applied it. */
+interface FailingSet {
+  readonly name: string;
+  readonly failure: SetFailure;
+}
+
+/** Adds sets that fail to what the plan of their parent warns of first. */
+export function withFailing(plan: ApplicationPlan, sets: readonly FailingSet[]): ApplicationPlan {
+  if (sets.length === 0) return plan;
+  if (plan.kind === "evaluated") return { ...plan, diff: withDangers(plan.diff, sets) };
+  if (plan.kind !== "new" || plan.preview?.kind !== "compared") return plan;
+  return { ...plan, preview: { ...plan.preview, diff: withDangers(plan.preview.diff, sets) } };
+}
+
+function withDangers(diff: ManifestDiff, sets: readonly FailingSet[]): ManifestDiff {
+  return {
+    ...diff,
+    cautions: [...sets.map((one) => sentenceOf(one, MAX_CAUSE.caution)), ...diff.cautions],
+    dangers: [...sets.map((one) => ({ what: sentenceOf(one, MAX_CAUSE.danger), pruning: false })), ...diff.dangers],
+  };
+}
+
+/** Characters. A plan cuts a caution at 400 and a danger at 150, and the end of the sentence must survive that. */
+const MAX_CAUSE = { caution: 250, danger: 50 };
+
+const MAX_NAME = 30;
+
+function sentenceOf({ name, failure: { why, then } }: FailingSet, most: number): string {
+  return `the set ${cut(name, MAX_NAME)} will fail: ${cut(why, most)}; ${then}`;
+}
+
+function cut(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }

@@ -2,8 +2,7 @@ import type { ChangedApplicationSet } from "../../detect/scan/application-sets.j
 import { type Application, type ApplicationSet, isRollingSync, type LiveApplication } from "../../model/application.js";
 import { DeployerFailure } from "../../model/errors.js";
 import { isJsonObject, type Json } from "../../model/json.js";
-import type { ManifestDiff } from "../../model/plan/manifest-diff.js";
-import type { ApplicationPlan, SetFailure } from "../../model/plan/plan.js";
+import type { SetFailure } from "../../model/plan/plan.js";
 
 /**
  * What follows if Argo CD cannot generate a set: its controller leaves every application as it is. Undefined if it is not
@@ -47,40 +46,6 @@ export function failureToCreate(generated: readonly Application[]): SetFailure |
     why: `Kubernetes refuses an application named ${refused.resourceName}`,
     then: "it removes none of its applications until that is fixed",
   };
-}
-
-/** A set that fails once the sync of a parent has applied it. */
-interface FailingSet {
-  readonly name: string;
-  readonly failure: SetFailure;
-}
-
-/** Adds sets that fail to what the plan of their parent warns of first. */
-export function withFailing(plan: ApplicationPlan, sets: readonly FailingSet[]): ApplicationPlan {
-  if (sets.length === 0) return plan;
-  if (plan.kind === "evaluated") return { ...plan, diff: withDangers(plan.diff, sets) };
-  if (plan.kind !== "new" || plan.preview?.kind !== "compared") return plan;
-  return { ...plan, preview: { ...plan.preview, diff: withDangers(plan.preview.diff, sets) } };
-}
-
-function withDangers(diff: ManifestDiff, sets: readonly FailingSet[]): ManifestDiff {
-  return {
-    ...diff,
-    cautions: [...sets.map((one) => sentenceOf(one, MAX_CAUSE.caution)), ...diff.cautions],
-    dangers: [...sets.map((one) => ({ what: sentenceOf(one, MAX_CAUSE.danger), pruning: false })), ...diff.dangers],
-  };
-}
-
-/** Characters. A plan cuts a caution at 400 and a danger at 150, and the end of the sentence must survive that. */
-const MAX_CAUSE = { caution: 250, danger: 50 };
-const MAX_NAME = 30;
-
-function sentenceOf({ name, failure: { why, then } }: FailingSet, most: number): string {
-  return `the set ${cut(name, MAX_NAME)} will fail: ${cut(why, most)}; ${then}`;
-}
-
-function cut(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
 /** The set that syncs the application in steps: as it runs now, or as the change request leaves it at the merge. */
