@@ -304,8 +304,9 @@ export function leftInCluster(
 ): readonly string[] {
   if (autoSynced || notDriven !== undefined || diff.basis.kind === "live" || diff.basis.kind === "both") return [];
   if (sameCluster(destinationOf(spec), destinationOf(head.spec)) === "no") return [];
-  // A render does not tell that a custom kind has no namespace.
-  const shown = new Set(diff.resources.flatMap(({ title }) => [title, title.replace(/ [^ /]+\//, " ")]));
+  // A hook keeps nothing that is there without being one. A render does not tell that a custom kind has no namespace.
+  const objects = diff.resources.filter(({ hook }) => !hook);
+  const shown = new Set(objects.flatMap(({ title }) => [title, title.replace(/ [^ /]+\//, " ")]));
   const left = leftOver.filter((one) => !shown.has(one));
   if (left.length === 0) return [];
   const what = `the cluster has objects that neither ${baseBranch} nor this commit contains, and a sync${prune ? "" : " with --prune"} deletes them`;
