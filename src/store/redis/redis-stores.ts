@@ -184,7 +184,9 @@ class RedisDeploymentStore implements DeploymentStore {
 
   async remove(application: ApplicationName, change: ChangeRequestRef, uid?: string): Promise<void> {
     const key = deploymentKey(application);
-    const found = (await this.#read([key])).filter((record) => sameChangeRequest(record.change, change));
+    const found = (await this.#read([key], () => undefined)).filter((record) =>
+      sameChangeRequest(record.change, change),
+    );
     const fields = found.map((record) => identityKey(record.change));
     await this.connection.run((redis) =>
       Promise.all(

@@ -8,7 +8,7 @@ import { PLAN_LIFETIME_MS } from "../../../src/core/model/plan/plan.js";
 import type { Rollout } from "../../../src/core/model/rollout.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import type { Stores } from "../../../src/store/stores.js";
-import { samplePlan } from "../../comments/samples.js";
+import { sampleDeployment, samplePlan } from "../../comments/samples.js";
 import { recordingLog } from "../../recording-log.js";
 import { freePort, RedisServer } from "../../redis-server.js";
 import { withinASecond } from "../../within-a-second.js";
@@ -201,6 +201,13 @@ describe("what stands in Redis", () => {
       await expect(stores.deployments.ofApplication(web)).rejects.toThrow(StoredValueUnreadable);
     },
   );
+
+  test("a deployment that cannot be read keeps no other record of its application from its end", async () => {
+    await stores.deployments.save(sampleDeployment("web", { change: holder }));
+    await raw.hset("svc:deployment:web", "hosta/acme/deploy/8", JSON.stringify({ v: 2 }));
+    await stores.deployments.remove(web, holder);
+    expect(await raw.hkeys("svc:deployment:web")).toEqual(["hosta/acme/deploy/8"]);
+  });
 });
 
 describe("when Redis is away", () => {
