@@ -50,14 +50,15 @@ export async function rollback(command: Command<"rollback">, context: CommandCon
   }
   const names = selection.items.map(({ application }) => application);
   const attempts = command.dryRun ? [] : await attemptLocks(selection.items, context);
+  const giveUpFresh = () => retryWhileUnavailable(context.clock, () => releaseFresh(attempts, context));
   const ready = await prepare(command, { attempts, selected: selection.items, isNarrowed, read }, context).catch(
     async (error: unknown) => {
       // Nothing was deployed yet, and nobody would know of these locks.
-      await retryWhileUnavailable(context.clock, () => releaseFresh(attempts, context)).catch(() => undefined);
+      await giveUpFresh().catch(() => undefined);
       throw error;
     },
   );
-  if (ready.kind !== "ready") await releaseFresh(attempts, context);
+  if (ready.kind !== "ready") await giveUpFresh();
   if (ready.kind === "again") return rollback(command, context);
   if (ready.kind === "refused") return ready;
   const kept = held.map(({ application }) => application).filter((name) => !names.includes(name));

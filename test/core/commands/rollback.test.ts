@@ -170,6 +170,18 @@ test("gives back the locks that it took when another holds one of them", async (
   expect(world.deployer.syncs).toHaveLength(2);
 });
 
+test("gives back the locks that it took also where the store is away for a moment then", async () => {
+  const number = await deploy({ ...config(WEB, "2"), ...config(API, "2") });
+  const other = await planAndDeploy(API);
+  const { release } = world.stores.locks;
+  world.stores.locks.release = () => {
+    world.stores.locks.release = release;
+    return Promise.reject(new StoreUnavailable("the store is away"));
+  };
+  expect(refused(await world.run(number, ROLLBACK))).toMatchObject({ reason: "locked-by-other" });
+  expect(await world.holders()).toEqual({ api: other });
+});
+
 test("keeps the locks that it had when another holds one of them", async () => {
   const number = await deploy({ ...config(WEB, "2"), ...config(API, "2") });
   world.host.push(number, { ...config(WEB, "4"), ...config(API, "4") });
