@@ -44,28 +44,34 @@ export async function rollback(command: Command<"rollback">, context: CommandCon
   const candidates = isNarrowed || deployed.length === 0 ? held : deployed;
   const selection = select(candidates, command, plannedIn(read.plan), labelsOf);
   if (selection.kind === "refused") {
-    const { refusal } = selection;
-    const apart = refusal.reason === "not-locked" && lockedAndDeployed(held, context);
-    return { kind: "refused", refusal: { ...refusal, ...apart } };
+    const apart = selection.refusal.reason === "not-locked" && lockedAndDeployed(held, context);
+    return { kind: "refused", refusal: { ...selection.refusal, ...apart } };
   }
-  const names = selection.items.map(({ application }) => application);
   const attempts = command.dryRun ? [] : await attemptLocks(selection.items, context);
-  const giveUpFresh = () => retryWhileUnavailable(context.clock, () => releaseFresh(attempts, context));
-  const ready = await prepare(command, { attempts, selected: selection.items, isNarrowed, read }, context).catch(
-    async (error: unknown) => {
-      // Nothing was deployed yet, and nobody would know of these locks.
-      await giveUpFresh().catch(() => undefined);
-      throw error;
-    },
-  );
-  if (ready.kind !== "ready") await giveUpFresh();
+  // Until the deployment is noted, nobody would know of these locks.
+  const giveUp = async (undo?: () => Promise<void>) => {
+    await retryWhileUnavailable(context.clock, () => releaseFresh(attempts, context));
+    if (undo !== undefined) await retryWhileUnavailable(context.clock, undo);
+  };
+  const failed = (undo?: () => Promise<void>) => async (error: unknown) => {
+    await giveUp(undo).catch(() => undefined);
+    throw error;
+  };
+  const locked = { attempts, selected: selection.items, isNarrowed, read };
+  const ready = await prepare(command, locked, context).catch(failed());
+  if (ready.kind !== "ready") await giveUp();
   if (ready.kind === "again") return rollback(command, context);
   if (ready.kind === "refused") return ready;
-  const kept = held.map(({ application }) => application).filter((name) => !names.includes(name));
+  const { reading, taken } = ready;
+  const noteStarted: typeof context.noteStarted = (...noted) => context.noteStarted(...noted).catch(failed(taken.undo));
   return {
-    ...(await deployTargets(ready.reading, ready.taken, placesIn(read.plan, context), command, context)),
-    kept: isNarrowed ? [] : kept,
+    ...(await deployTargets(reading, taken.locks, placesIn(read.plan, context), command, { ...context, noteStarted })),
+    kept: isNarrowed ? [] : namesIn(held.filter((one) => !selection.items.includes(one))),
   };
+}
+
+function namesIn(some: readonly Pick<ApplicationFacts, "application">[]): readonly ApplicationName[] {
+  return some.map(({ application }) => application);
 }
 
 interface Locked {
@@ -76,7 +82,7 @@ interface Locked {
 }
 
 type Prepared =
-  | { readonly kind: "ready"; readonly reading: RollbackReading; readonly taken: TakeOver }
+  | { readonly kind: "ready"; readonly reading: RollbackReading; readonly taken: Extract<TakeOver, { kind: "taken" }> }
   /** A record of what it had deployed has ended, so the rollback starts over. */
   | { readonly kind: "again" }
   | CommandResultOf<"refused">;
@@ -93,8 +99,7 @@ async function prepare(
   if (selected.some(({ application, record }) => record !== undefined && !left.has(application))) {
     return { kind: "again" };
   }
-  const names = selected.map(({ application }) => application);
-  const reading = await readForRollback(command, names, attempts, read, context);
+  const reading = await readForRollback(command, namesIn(selected), attempts, read, context);
   const refused = refusedWith(reading.facts, isNarrowed);
   const { mayWrite, barred = [] } = reading.facts.asker ?? {};
   // Whoever wants to undo a stage, and may, wants no further one, even if this is refused.
@@ -114,8 +119,7 @@ function isTarget(one: ApplicationFacts, { change }: Facts): boolean {
 /** Tells what is locked from what was only deployed from here. */
 function lockedAndDeployed(targets: readonly ApplicationFacts[], { change }: Pick<CommandContext, "change">) {
   const isLocked = ({ lock }: ApplicationFacts) => lock !== undefined && sameChangeRequest(lock.holder, change);
-  const names = (some: readonly ApplicationFacts[]) => some.map(({ application }) => application);
-  return { held: names(targets.filter(isLocked)), deployed: names(targets.filter((one) => !isLocked(one))) };
+  return { held: namesIn(targets.filter(isLocked)), deployed: namesIn(targets.filter((one) => !isLocked(one))) };
 }
 
 function refusedWith(facts: Facts, isNarrowed: boolean): CommandResultOf<"refused"> | undefined {
@@ -152,12 +156,12 @@ function placesIn(plan: Plan | undefined, { change, settings }: Pick<CommandCont
 
 async function deployTargets(
   { targets, facts }: RollbackReading,
-  taken: TakeOver,
+  taken: readonly Lock[],
   places: PlaceOf,
   command: Command<"rollback">,
   context: DeployContext,
 ): Promise<CommandResultOf<"rolled-back">> {
-  const takenOver = [...(context.takenBefore ?? []), ...taken.locks];
+  const takenOver = [...(context.takenBefore ?? []), ...taken];
   const applications = await deployAll(
     targets.map((target) => ({
       application: target.application,
@@ -290,7 +294,7 @@ const AUTO_SYNCED =
 
 /** The locks that a rollback took over, or those that kept it from doing so. */
 type TakeOver =
-  | { readonly kind: "taken"; readonly locks: readonly Lock[] }
+  | { readonly kind: "taken"; readonly locks: readonly Lock[]; readonly undo: () => Promise<void> }
   | { readonly kind: "refused"; readonly locks: readonly Lock[] };
 
 /** Locks applications for a rollback, or says who holds them. If the store fails, it keeps only the locks that it had before. */
@@ -353,12 +357,8 @@ async function takeOver(
       if (!waits) joined.push(lock);
       await waiting.join(application, holder, "first");
       tried.push(lock);
-      const request = { application, holder: changeRequestRef(change), user: user.login };
-      const attempt = await locks.acquire(
-        { ...request, planRevision: undefined, sourceFile: undefined },
-        clock.now(),
-        holder,
-      );
+      const request = { application, holder: changeRequestRef(change), user: user.login, planRevision: undefined };
+      const attempt = await locks.acquire({ ...request, sourceFile: undefined }, clock.now(), holder);
       // A holder with a record has written something of the application to Argo CD.
       const records = await context.deployments.ofApplication(application);
       if (attempt.kind === "held") lost.push(attempt.lock);
@@ -369,7 +369,7 @@ async function takeOver(
     await retryWhileUnavailable(clock, undo).catch(() => undefined);
     throw error;
   }
-  if (lost.length === 0) return { kind: "taken", locks: held };
+  if (lost.length === 0) return { kind: "taken", locks: held, undo };
   await retryWhileUnavailable(clock, undo);
   return { kind: "refused", locks: lost };
 }

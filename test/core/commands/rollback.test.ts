@@ -125,6 +125,7 @@ test.each([
   "instead of saying that the holder waits",
   "right after it took one over",
   "instead of saying that it took one over",
+  "when it notes what it is about to deploy",
 ] as const)("gives back the locks that it took when the store fails %s", async (when) => {
   const number = await deploy({ ...config(WEB, "2"), ...config(API, "2") });
   const other = world.open(config(API, "3"));
@@ -154,7 +155,9 @@ test.each([
       return place;
     },
   });
-  await expect(world.run(number, ROLLBACK, { locks, deployments, waiting })).rejects.toThrow("away");
+  const noteStarted = async () => failIf(true, "when it notes what it is about to deploy");
+  const failing = { locks, deployments, waiting, noteStarted };
+  await expect(world.run(number, ROLLBACK, failing)).rejects.toThrow("away");
   expect(await world.holders()).toEqual({ api: other });
   expect(await world.stores.locks.find(API)).toEqual(before);
   expect(await world.stores.waiting.of(API)).toEqual([]);
