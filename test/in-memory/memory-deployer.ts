@@ -49,6 +49,8 @@ export class MemoryDeployer implements Deployer {
   readonly syncs: SyncRequest[] = [];
   readonly #applications = new Map<ApplicationName, LiveApplication>();
   readonly #operations = new Set<ApplicationName>();
+  /** When the last operation of each application began. */
+  readonly #began = new Map<ApplicationName, string>();
   /** The last operation of each application that came to an end. */
   readonly #ended = new Map<
     ApplicationName,
@@ -110,8 +112,9 @@ export class MemoryDeployer implements Deployer {
     signal?.throwIfAborted();
     this.faults.find?.(name);
     const found = this.#applications.get(name);
+    const lastOperation = this.#began.get(name) ?? found?.lastOperation;
     await this.delay();
-    return found;
+    return found && { ...found, lastOperation };
   }
 
   async renderManifests(request: RenderRequest, signal?: AbortSignal): Promise<JsonText<readonly Manifest[]>> {
@@ -188,6 +191,7 @@ export class MemoryDeployer implements Deployer {
     this.#operations.add(name);
     try {
       this.syncs.push(request);
+      this.#began.set(name, `operation ${this.syncs.length}`);
       await this.delay();
       await this.delay();
       const success = {

@@ -551,6 +551,19 @@ test("a child that the rollback of its parent deletes while the run is cut off k
   expect(await world.stores.deployments.list()).toEqual([]);
 });
 
+test("a child that was not started before the run was cut off is told so, and not that its operation failed", async () => {
+  const world = withParent();
+  const number = world.open({ ...BOTH, ...definition("web", "other") });
+  await world.says(number, "svc plan");
+  // Its parent writes another definition of it than the planned one.
+  const cut = { at: world.stores.deployments, method: "save", when: "after", saying: '"outcome":"failed"' } as const;
+  await world.cutOff(world.comment(number, "svc sync"), cut);
+  expect(syncedIn(world)).toEqual([API]);
+  const answer = world.host.commentsOf(number).at(-1);
+  expect(answer).toContain("❌ not started");
+  expect(answer).toContain("the definition that its parent api wrote is the planned one without info");
+});
+
 /** Runs a command that is cut off before its sync; then somebody else syncs in Argo CD. */
 async function replacedByOther(world: CutWorld, number: number, command: string): Promise<void> {
   const { findApplication } = world.deployer;

@@ -222,10 +222,9 @@ async function followStarted(
     const spec = written ?? live.spec;
     const at = pins.length === 0 ? "target" : pins;
     const lookup = { application: { ...live, spec }, at, runId, readLater: written === undefined } as const;
-    const found = (await deployer.follow({ ...lookup, onProgress })) ?? writtenDown(record, command, runId);
-    if (found === undefined && live.lastOperation !== lastOperation) {
-      return unknown("another operation took the place of this one, so its outcome is not known");
-    }
+    const followed = await deployer.follow({ ...lookup, onProgress });
+    const isReplaced = followed === undefined && live.lastOperation !== lastOperation;
+    const found = isReplaced ? (writtenDown(record, command, runId) ?? unknown(REPLACED)) : followed;
     if (found?.kind === "failed" && keepsWritten(record, live.spec)) warnings = [...warnings, specLeft(context)];
     return found;
   };
@@ -280,6 +279,8 @@ async function followUndo(
   };
   return { operation, confirm };
 }
+
+const REPLACED = "another operation took the place of this one, so its outcome is not known";
 
 /** The outcome in our record, for an operation that Argo CD no longer remembers because another one followed. */
 function writtenDown(
