@@ -179,7 +179,7 @@ describe.each(HOSTS)("the store on %s", (host) => {
     expect(await bot.locked(one)).toEqual([]);
   });
 
-  test.each(["the webhook", "the reconciler, where the webhook is lost"])(
+  test.each(["the webhook", "the reconciler, where the webhook is lost", "the reconciler, a day later"])(
     "what cannot be read of one application keeps no lock of another: %s releases it once its pull request is closed",
     async (by) => {
       const bot = await startOnRedis(host);
@@ -195,6 +195,8 @@ describe.each(HOSTS)("the store on %s", (host) => {
       });
       if (by === "the webhook") await bot.close(one);
       else await bot.loseWebhooks(() => bot.close(one));
+      // By then receivers are told of what is not merged.
+      if (by === "the reconciler, a day later") bot.clock.advance(25 * 60 * 60_000);
       await bot.service.reconcile();
       await bot.idle();
       expect(await bot.stores.locks.find(applicationName("web"))).toBeUndefined();
