@@ -193,7 +193,7 @@ function paragraphsOf(refusal: Refusal, { change, words, links, advice }: Refusa
         ...refusal.locks.map((lock) => `${plainName(lock.application)}: ${lockedBy(lock, change, links)}`),
         ...(refusal.written ?? []).map(({ child, parent, deletes }) => {
           const does = deletes === true ? "delete" : "write the definition of";
-          return `A sync of ${code(parent)} would ${does} ${code(child)}, so it waits for that lock.`;
+          return `A ${refusal.command ?? "sync"} of ${code(parent)} would ${does} ${code(child)}, so it waits for that lock.`;
         }),
         "Nothing was done. Ask the holder to sync or to unlock it.",
       ];

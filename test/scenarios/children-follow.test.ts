@@ -200,6 +200,8 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.lastComment(one)).toContain("**`added`** (removed)");
     await bot.comment(one, "svc sync --prune");
     expect(bot.lastComment(one)).toContain("A sync of `root` would delete `added`, so it waits for that lock");
+    await bot.comment(one, "svc rollback --prune");
+    expect(bot.lastComment(one)).toContain("A rollback of `root` would delete `added`, so it waits for that lock");
     expect(bot.argocd.application("added")).toBeDefined();
     expect(bot.changes()).toEqual(["sync root"]);
   });

@@ -3,6 +3,7 @@ import { movingPositions } from "../detect/inputs/moving-sources.js";
 import { type Application, type ApplicationSpec, type LiveApplication, syncsItself } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
+import { groupedBy } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { type Deployment, restoredSpec } from "../model/deployment.js";
 import { HeadMoved, LeaseLost, only, RepositoryFailure, safeMessage } from "../model/errors.js";
@@ -15,6 +16,7 @@ import { inputsOfSide } from "../render/render.js";
 import { syncingSetOf } from "../survey/sets/set-failure.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
 import { type ReadFacts, tell } from "./read-facts.js";
+import { leftOverIn } from "./read-sync.js";
 
 /** The facts of a rollback, and the applications that it deploys. */
 export interface RollbackReading {
@@ -43,7 +45,7 @@ export async function readForRollback(
   names: readonly ApplicationName[],
   attempts: readonly LockAttempt[],
   { facts, plan, records, approvals }: ReadFacts,
-  context: AccessContext & OpenedChange & Pick<CommandContext, "deployer">,
+  context: AccessContext & OpenedChange & Pick<CommandContext, "deployer" | "locks" | "signal">,
 ): Promise<RollbackReading> {
   const { host, change, settings, user } = context;
   const untold: UntoldSoFar = { ...facts.untold };
@@ -51,6 +53,8 @@ export async function readForRollback(
   const recordsOf = (name: ApplicationName) => records.filter(({ application }) => application === name);
   const targets = await Promise.all(names.map((name) => lookAtTarget(name, recordsOf(name), context)));
   const liveOf = new Map(targets.map((target) => [target.application, target]));
+  const prunes = command.prune || settings.prune;
+  const deletes = prunes ? await tell(untold, "locks", () => locksOfPruned(targets, context), undefined) : undefined;
   const selected = facts.applications.filter(({ application }) => names.includes(application));
   const withoutApproval = await needsNoApproval(command, context);
   const looked = await Promise.all(
@@ -62,7 +66,8 @@ export async function readForRollback(
       const running = target?.live;
       const autoSynced = running !== undefined && syncsItself(running);
       const syncingSet = running && syncingSetOf(running);
-      const now = { autoSynced, syncingSet, takeable: one.record !== undefined && !foreign };
+      const takeable = one.record !== undefined && !foreign;
+      const now = { autoSynced, syncingSet, takeable, deletes: deletes?.get(application) };
       const asks = !withoutApproval && approvalNeedsOf(one, "rollback").length > 0;
       const baseKept = asks && target !== undefined && (await isBaseKept(target, context));
       return { ...one, lock, now, record: one.record && { ...one.record, baseKept } };
@@ -94,6 +99,21 @@ export async function readForRollback(
       lock !== undefined && now?.takeable === true && !sameChangeRequest(lock.holder, change) ? [lock] : [],
     ),
   };
+}
+
+/** The locks of the applications below each target that its sync to the target branch deletes, since only the cluster has them. */
+async function locksOfPruned(
+  targets: readonly RollbackTarget[],
+  { locks, ...context }: Pick<CommandContext, "deployer" | "locks" | "signal">,
+): Promise<ReadonlyMap<ApplicationName | undefined, readonly Lock[]>> {
+  const parents = targets.flatMap(({ application: name, live }) => (live === undefined ? [] : [{ name, live }]));
+  const pruned = await leftOverIn(parents, context);
+  const held = await Promise.all(
+    pruned.map(async ({ application, deletedBy: [parent] = [] }) => ({ parent, lock: await locks.find(application) })),
+  );
+  const found = held.flatMap(({ parent, lock }) => (lock === undefined ? [] : [{ parent, lock }]));
+  const byParent = groupedBy(found, ({ parent }) => parent);
+  return new Map([...byParent].map(([parent, some]) => [parent, some.map(({ lock }) => lock)]));
 }
 
 const NOT_FOUND =

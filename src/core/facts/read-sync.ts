@@ -96,8 +96,8 @@ export async function readForSync(
 }
 
 /** The Applications that a sync of these parents deletes if it prunes, since they, or their sets, left the files. Their locks are read last. */
-async function leftOverIn(
-  subjects: readonly LiveSubject[],
+export async function leftOverIn(
+  subjects: readonly Pick<LiveSubject, "name" | "live">[],
   { deployer, signal }: Pick<SyncSource, "deployer" | "signal">,
 ): Promise<readonly ReachedFacts[]> {
   const nameOf = await deployer.naming();

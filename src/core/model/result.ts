@@ -242,7 +242,9 @@ export type Refusal =
   | {
       readonly reason: "locked-by-other";
       readonly locks: readonly Lock[];
-      /** Children among them, with the parents whose sync would write or delete their definition. */
+      /** A sync if omitted. */
+      readonly command?: "rollback";
+      /** Children among them, with the parents with which the command would write or delete their definition. */
       readonly written?: readonly {
         readonly child: ApplicationName;
         readonly parent: ApplicationName;

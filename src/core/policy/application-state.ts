@@ -67,7 +67,7 @@ export function touchedBy({ application }: ApplicationFacts, facts: Facts): read
 /** Each gate asks for each of thousands of applications. */
 const byParent = new WeakMap<Facts["applications"], ReadonlyMap<ApplicationName, readonly Touched[]>>();
 
-/** The locks of others that bar a command: those of the applications, and of the definitions that their sync writes or deletes. */
+/** The locks of others that bar a command: those of the applications, and of the definitions that it writes or deletes with them. */
 export function foreignLocksOf(
   applications: readonly ApplicationFacts[],
   facts: Facts,
@@ -75,7 +75,8 @@ export function foreignLocksOf(
 ): readonly Lock[] {
   const held = applications.flatMap((one) => {
     const own = one.now?.takeable === true || (command === "merge" && !awaits(one, facts)) ? [] : [one];
-    return [...own, ...(command === "sync" ? touchedBy(one, facts).map(({ child }) => child) : [])];
+    const deleted = (one.now?.deletes ?? []).map((lock) => ({ lock }));
+    return [...own, ...deleted, ...(command === "sync" ? touchedBy(one, facts).map(({ child }) => child) : [])];
   });
   return [...new Set(held)].flatMap(({ lock }) =>
     lock === undefined || sameChangeRequest(lock.holder, facts.change) ? [] : [lock],
@@ -85,13 +86,14 @@ export function foreignLocksOf(
 /** Why locks of others bar a command for an application; undefined if none does. */
 export function lockOfOthers(one: ApplicationFacts, facts: Facts, command: Judged): Message | undefined {
   // Spares most of ten thousand applications the search below.
-  if (one.lock === undefined && command !== "sync") return undefined;
+  if (one.lock === undefined && one.now?.deletes === undefined && command !== "sync") return undefined;
   const [lock] = foreignLocksOf([one], facts, command);
   if (lock === undefined) return undefined;
   const reference = referenceTo(lock.holder, facts.change, facts.words);
   const touched = touchedBy(one, facts).find(({ child }) => child.application === lock.application);
-  const isOwn = lock.application === one.application || touched === undefined;
-  const subject = isOwn ? "it" : `its sync ${touches(touched)}, which`;
+  const isOwn = lock.application === one.application;
+  const does = touched === undefined ? `rollback deletes ${lock.application}` : `sync ${touches(touched)}`;
+  const subject = isOwn ? "it" : `its ${does}, which`;
   return { before: `${subject} is locked by `, reference, change: lock.holder, after: "" };
 }
 

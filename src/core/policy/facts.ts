@@ -241,6 +241,8 @@ export interface NowFacts {
   readonly checks?: readonly UnliftedCheck[] | undefined;
   /** For a rollback: whether the lock's holder has only planned the application. */
   readonly takeable?: boolean | undefined;
+  /** For a rollback: the locks of the applications that it deletes. */
+  readonly deletes?: readonly Lock[] | undefined;
 }
 
 interface UnliftedCheck {

@@ -299,12 +299,17 @@ function hasEndedAtHead({ record }: ApplicationFacts, { change }: Facts): boolea
 function refusedByLocks({ applications }: Barred, facts: Facts, command: Judged): Refusal {
   const locks = foreignLocksOf(applications, facts, command);
   const held = new Set(locks.map(({ application }) => application));
-  const written = applications.flatMap((parent) =>
-    (command === "sync" ? touchedBy(parent, facts) : []).flatMap(({ child: { application: child }, deletes }) =>
+  const written = applications.flatMap((parent) => {
+    const touched = [
+      ...(command === "sync" ? touchedBy(parent, facts) : []),
+      ...(parent.now?.deletes ?? []).map((child) => ({ child, deletes: true })),
+    ];
+    return touched.flatMap(({ child: { application: child }, deletes }) =>
       held.has(child) ? [{ child, parent: parent.application, ...(deletes && { deletes }) }] : [],
-    ),
-  );
-  return { reason: "locked-by-other", locks, ...(written.length === 0 ? {} : { written }) };
+    );
+  });
+  const by = command === "rollback" ? { command } : {};
+  return { reason: "locked-by-other", locks, ...(written.length === 0 ? {} : { written, ...by }) };
 }
 
 function stale({ bars, applications, others }: Barred, facts: Facts, command: Judged): Refusal {
