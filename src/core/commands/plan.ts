@@ -16,14 +16,7 @@ import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import { shownStages } from "../policy/stages.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
-import {
-  childPreviews,
-  failingSets,
-  parentsOf,
-  withChildren,
-  withFailing,
-  withGenerated,
-} from "../survey/child-previews.js";
+import { childPreviews, failingSets, parentsOf, withChildren, withGenerated } from "../survey/child-previews.js";
 import {
   aboveUnknown,
   appliedSets,
@@ -204,7 +197,7 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   const shown = await childPreviews(parents, await generated, now, previews, context);
   const showing = { ...context, why: (names: readonly ApplicationName[]) => why(byNameAlone(names)) };
   const { effects, applicationSets } = await deriveEffects(examined, shown, now, showing);
-  const failing = await failingSets(parents, now, context);
+  const withFailing = await failingSets(parents, now, context);
   const appliers = await appliedSets(subjects, known, context);
   const applied = (set: string) => (appliers.has(set) ? { appliedBy: appliers.get(set) } : {});
   return {
@@ -213,9 +206,7 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
       const origin = one.origin.kind === "generated" ? { ...one.origin, ...applied(one.origin.of) } : one.origin;
       return { ...one, origin, content: contentWithin(evaluation.room, one.content) };
     }),
-    applications: evaluated.map((one) =>
-      withFailing(withEffect(one, effects, known), failing.get(one.application) ?? []),
-    ),
+    applications: evaluated.map((one) => withFailing(withEffect(one, effects, known))),
     applicationSets: applicationSets.map((set) => ({ ...set, ...applied(set.name) })),
     otherWords: await otherWords,
   };

@@ -241,17 +241,17 @@ async function belowSet(
 }
 
 /**
- * The sets of each parent on which Argo CD would fail, apart from those that the plan shows by themselves and those that
+ * Adds to the plan of a parent its sets on which Argo CD would fail, apart from those that the plan shows by themselves and those that
  * could show what their author may not read.
  */
 export async function failingSets(
   parents: readonly Parent[],
   { found, applicationSets }: SurveyWithSets,
   context: DrivingSource,
-) {
+): Promise<(plan: ApplicationPlan) => ApplicationPlan> {
   const nameOf = await context.deployer.naming();
   const known = new Set(applicationSets.map((one) => one.name));
-  const failing = await allInTurns(parents, async ([parent, { sets }]) => {
+  const each = await allInTurns(parents, async ([parent, { sets }]) => {
     const looked = await allInTurns(sets, async (set) => {
       const name = nameOf(set.namespace, set.name);
       if (known.has(name) || !isShown(set, name, found, nameOf, context)) return [];
@@ -261,7 +261,8 @@ export async function failingSets(
     // What a sync takes back of a set stands beside what the head changes of it.
     return [parent, [...new Map(looked.flat().map((one) => [one.name, one])).values()]] as const;
   });
-  return new Map(failing);
+  const failing = new Map(each);
+  return (plan) => withFailing(plan, failing.get(plan.application) ?? []);
 }
 
 /**
@@ -339,7 +340,7 @@ interface FailingSet {
 }
 
 /** Adds sets that fail to what the plan of their parent warns of first. */
-export function withFailing(plan: ApplicationPlan, sets: readonly FailingSet[]): ApplicationPlan {
+function withFailing(plan: ApplicationPlan, sets: readonly FailingSet[]): ApplicationPlan {
   if (sets.length === 0) return plan;
   if (plan.kind === "evaluated") return { ...plan, diff: withDangers(plan.diff, sets) };
   if (plan.kind !== "new" || plan.preview?.kind !== "compared") return plan;
