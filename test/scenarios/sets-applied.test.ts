@@ -245,6 +245,8 @@ describe.each(HOSTS)("an application of a set that a parent applies, on %s", (ho
     expect(bot.lastComment(one)).toContain("**`shop-es`** (removed)");
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("A sync of `root` would delete `shop-es`, so it waits for that lock");
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("A rollback of `root` would delete `shop-es`, so it waits for that lock");
     expect(running(bot)).toEqual(["root", "shop-de", "shop-es"]);
     await bot.comment(two, "svc unlock", "bo");
     await bot.approve(one);

@@ -3,13 +3,13 @@ import { movingPositions } from "../detect/inputs/moving-sources.js";
 import { type Application, type ApplicationSpec, type LiveApplication, syncsItself } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
-import { groupedBy } from "../model/collections.js";
+import { allInTurns, groupedBy } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { type Deployment, restoredSpec } from "../model/deployment.js";
 import { HeadMoved, LeaseLost, only, RepositoryFailure, safeMessage } from "../model/errors.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
 import { type LiveSubject, specBeforeOf } from "../model/subject.js";
-import { approvalNeedsOf } from "../policy/application-state.js";
+import { approvalNeedsOf, touchedBy } from "../policy/application-state.js";
 import type { ApplicationFacts, Asker, Facts, UntoldSoFar } from "../policy/facts.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { inputsOfSide } from "../render/render.js";
@@ -53,8 +53,8 @@ export async function readForRollback(
   const recordsOf = (name: ApplicationName) => records.filter(({ application }) => application === name);
   const targets = await Promise.all(names.map((name) => lookAtTarget(name, recordsOf(name), context)));
   const liveOf = new Map(targets.map((target) => [target.application, target]));
-  const prunes = command.prune || settings.prune;
-  const deletes = prunes ? await tell(untold, "locks", () => locksOfPruned(targets, context), undefined) : undefined;
+  const readDeleted = () => locksOfDeleted(targets, facts, command.prune || settings.prune, context);
+  const deletes = await tell(untold, "locks", readDeleted, undefined);
   const selected = facts.applications.filter(({ application }) => names.includes(application));
   const withoutApproval = await needsNoApproval(command, context);
   const looked = await Promise.all(
@@ -101,18 +101,33 @@ export async function readForRollback(
   };
 }
 
-/** The locks of the applications below each target that its sync to the target branch deletes, since only the cluster has them. */
-async function locksOfPruned(
+/**
+ * The locks of the applications that go with the rollback of each target: those that only the cluster has, if it prunes, and those that
+ * an ApplicationSet generates only since somebody else deployed the target.
+ */
+async function locksOfDeleted(
   targets: readonly RollbackTarget[],
-  { locks, ...context }: Pick<CommandContext, "deployer" | "locks" | "signal">,
-): Promise<ReadonlyMap<ApplicationName | undefined, readonly Lock[]>> {
-  const parents = targets.flatMap(({ application: name, live }) => (live === undefined ? [] : [{ name, live }]));
-  const pruned = await leftOverIn(parents, context);
-  const held = await Promise.all(
-    pruned.map(async ({ application, deletedBy: [parent] = [] }) => ({ parent, lock: await locks.find(application) })),
+  facts: Facts,
+  prunes: boolean,
+  context: Pick<CommandContext, "deployer" | "locks" | "signal">,
+): Promise<ReadonlyMap<ApplicationName, readonly Lock[]>> {
+  const parents = targets.flatMap(({ application: name, live }) =>
+    live === undefined || !prunes ? [] : [{ name, live }],
   );
-  const found = held.flatMap(({ parent, lock }) => (lock === undefined ? [] : [{ parent, lock }]));
-  const byParent = groupedBy(found, ({ parent }) => parent);
+  const pruned = (await leftOverIn(parents, context)).flatMap(({ application, deletedBy = [] }) =>
+    deletedBy.map((parent) => ({ application, parent })),
+  );
+  const planned = facts.applications.filter(({ record }) => record === undefined);
+  const removed = planned.flatMap((one) =>
+    touchedBy(one, facts).flatMap(({ parent, child, deletes, pruned }) =>
+      deletes && !pruned ? [{ application: child.application, parent }] : [],
+    ),
+  );
+  const held = await allInTurns([...pruned, ...removed], async ({ application, parent }) => {
+    const lock = await context.locks.find(application);
+    return lock === undefined ? [] : [{ parent, lock }];
+  });
+  const byParent = groupedBy(held.flat(), ({ parent }) => parent);
   return new Map([...byParent].map(([parent, some]) => [parent, some.map(({ lock }) => lock)]));
 }
 
