@@ -12,6 +12,7 @@ import {
   syncHookTypes,
   titleOf,
 } from "./manifest-key.js";
+import { CRD, takenAlong, takenByScaling, typeOf, valueAt } from "./taken-along.js";
 
 /** One object on both sides of a difference, normalised; undefined where it does not exist. */
 export interface TwoSides {
@@ -148,24 +149,7 @@ function dangerous(rank: number, text: string, what: string, effect?: Danger["ef
   return { rank, text, danger: { what, pruning: false, ...(effect === undefined ? {} : { effect }) } };
 }
 
-/** `apps/Deployment`, and `Namespace` without a group. */
-export function typeOf({ group, kind }: ManifestIdentity): string {
-  return group === "" ? kind : `${group}/${kind}`;
-}
-
-export const CRD = "apiextensions.k8s.io/CustomResourceDefinition";
 const CLUSTER_WIDE = new Set([CRD, "Namespace"]);
-
-const TAKEN_ALONG: ReadonlyMap<string, string> = new Map([
-  [CRD, "it deletes every object of that kind in the whole cluster"],
-  ["Namespace", "it deletes everything in it, also what other applications have there"],
-  ["PersistentVolume", "its data may be lost, as its reclaim policy says"],
-  ["PersistentVolumeClaim", "its data is lost unless the volume's reclaim policy is Retain"],
-  ["argoproj.io/ApplicationSet", "it deletes the Applications that the set generated, unless its policy keeps them"],
-]);
-const CLAIMS_GO =
-  "its claims go with it, as its persistentVolumeClaimRetentionPolicy says, and their data is lost unless the volumes' reclaim policy is Retain";
-const FINALIZER = "resources-finalizer.argocd.argoproj.io";
 
 /** Whether an object stays in the cluster when it leaves git, whatever the sync. */
 export function isNeverPruned(object: JsonObject | undefined, options: readonly string[]): boolean {
@@ -193,21 +177,6 @@ function deletion(identity: ManifestIdentity, base: JsonObject, options: readonl
   return notes === "" ? [] : [harmless(RANK.kept, `pruning ${title}${notes}`)];
 }
 
-/** What goes with an object that is deleted, as the end of a sentence; undefined if nothing that matters does. */
-export function takenAlong(identity: ManifestIdentity, object: JsonObject): string | undefined {
-  const known = TAKEN_ALONG.get(typeOf(identity));
-  if (known !== undefined) return known;
-  const goes = valueAt(object, "spec.persistentVolumeClaimRetentionPolicy.whenDeleted") === "Delete";
-  if (goes && typeOf(identity) === "apps/StatefulSet") return CLAIMS_GO;
-  return cascades(identity, object) ? "it deletes everything that this Application deployed" : undefined;
-}
-
-function cascades({ group, kind }: ManifestIdentity, { metadata }: JsonObject): boolean {
-  const finalizers = isJsonObject(metadata) && Array.isArray(metadata.finalizers) ? metadata.finalizers : [];
-  const own = (finalizers as readonly Json[]).filter((one) => typeof one === "string" && one.startsWith(FINALIZER));
-  return group === "argoproj.io" && kind === "Application" && own.length > 0;
-}
-
 const VOLUMES = new Set(["PersistentVolume", "PersistentVolumeClaim"]);
 
 function update(
@@ -222,6 +191,7 @@ function update(
   const versions = type === CRD ? removedVersions(base, head) : [];
   const cautions = [
     ...replacement(title, refused, { base, head }, options),
+    ...scaling(identity, base, head),
     ...versions.map((name) => {
       const what = `takes the version ${name} away from ${title}`;
       const why = "Kubernetes refuses that while objects are stored in it, and whoever uses it breaks";
@@ -233,6 +203,13 @@ function update(
     return [dangerous(RANK.updated, `changes ${title}`, `changes ${title}`)];
   }
   return [];
+}
+
+function scaling(identity: ManifestIdentity, base: JsonObject, head: JsonObject): readonly Caution[] {
+  const taken = takenByScaling(identity, base, head);
+  if (taken === undefined) return [];
+  const title = titleOf(identity);
+  return [dangerous(RANK.replaced, `scales ${title} ${taken}`, `deletes claims of ${title}`, "lost")];
 }
 
 /**
@@ -393,8 +370,4 @@ function claimChanges(base: JsonObject, head: JsonObject, differs: (path: string
   const fixed = [...new Set(members)].filter((member) => !CHANGEABLE.has(member)).map((member) => `spec.${member}`);
   const growth = compareQuantities(valueAt(head, GROWING), valueAt(base, GROWING));
   return [...fixed.filter(differs), ...(growth !== undefined && growth < 0 ? [`${GROWING} to a smaller size`] : [])];
-}
-
-function valueAt(object: JsonObject, path: string): Json | undefined {
-  return path.split(".").reduce<Json | undefined>((at, key) => (isJsonObject(at) ? at[key] : undefined), object);
 }

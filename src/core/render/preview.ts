@@ -1,5 +1,4 @@
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
-import { CRD, takenAlong, typeOf } from "../diff/cautions.js";
 import {
   type DiffInput,
   diffTask,
@@ -12,6 +11,7 @@ import {
 import { normaliseLive, readIgnoreRules, withEqualMasks } from "../diff/live/live-objects.js";
 import { hasSyncOption, isHook, type ManifestIdentity, namespacesOf, titleOf, valuesIn } from "../diff/manifest-key.js";
 import { summarise, type Sides } from "../diff/summarise.js";
+import { CRD, takenAlong, typeOf } from "../diff/taken-along.js";
 import {
   type Application,
   destinationOf,

@@ -236,6 +236,23 @@ describe("replacements", () => {
   });
 });
 
+test("a StatefulSet that gets fewer replicas may lose the claims of the others", () => {
+  const set = (replicas: Manifest, whenScaled = "Delete") =>
+    object("apps/v1/StatefulSet", "db", {
+      spec: { ...replicas, persistentVolumeClaimRetentionPolicy: { whenScaled } },
+    });
+  const lost = (numbers: string) =>
+    `scales apps/StatefulSet guestbook/db ${numbers} replicas: the claims of those that go are deleted, as its persistentVolumeClaimRetentionPolicy says, and their data is lost unless the volumes' reclaim policy is Retain`;
+  const found = diff([set({ replicas: 3 })], [set({ replicas: 2 })]);
+  expect(found.cautions).toEqual([lost("from 3 to 2")]);
+  expect(found.dangers).toEqual([
+    { what: "deletes claims of apps/StatefulSet guestbook/db", pruning: false, effect: "lost" },
+  ]);
+  expect(diff([set({ replicas: 3 })], [set({})]).cautions).toEqual([lost("from 3 to 1")]);
+  expect(diff([set({})], [set({ replicas: 3 })]).cautions).toEqual([]);
+  expect(diff([set({ replicas: 3 })], [set({ replicas: 2 }, "Retain")]).cautions).toEqual([]);
+});
+
 describe("deletes", () => {
   const FINALIZED = { finalizers: ["resources-finalizer.argocd.argoproj.io"] };
   test.each<[string, Manifest, readonly string[], readonly string[]]>([

@@ -1,0 +1,54 @@
+import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
+import type { ManifestIdentity } from "./manifest-key.js";
+
+/** `apps/Deployment`, and `Namespace` without a group. */
+export function typeOf({ group, kind }: ManifestIdentity): string {
+  return group === "" ? kind : `${group}/${kind}`;
+}
+
+export const CRD = "apiextensions.k8s.io/CustomResourceDefinition";
+
+const TAKEN_ALONG: ReadonlyMap<string, string> = new Map([
+  [CRD, "it deletes every object of that kind in the whole cluster"],
+  ["Namespace", "it deletes everything in it, also what other applications have there"],
+  ["PersistentVolume", "its data may be lost, as its reclaim policy says"],
+  ["PersistentVolumeClaim", "its data is lost unless the volume's reclaim policy is Retain"],
+  ["argoproj.io/ApplicationSet", "it deletes the Applications that the set generated, unless its policy keeps them"],
+]);
+const FINALIZER = "resources-finalizer.argocd.argoproj.io";
+const RETENTION = "persistentVolumeClaimRetentionPolicy";
+const DATA_GOES = `as its ${RETENTION} says, and their data is lost unless the volumes' reclaim policy is Retain`;
+
+/** What goes with an object that is deleted, as the end of a sentence; undefined if nothing that matters does. */
+export function takenAlong(identity: ManifestIdentity, object: JsonObject): string | undefined {
+  const known = TAKEN_ALONG.get(typeOf(identity));
+  if (known !== undefined) return known;
+  if (deletesClaims(identity, object, "whenDeleted")) return `its claims go with it, ${DATA_GOES}`;
+  return cascades(identity, object) ? "it deletes everything that this Application deployed" : undefined;
+}
+
+/** What goes because a StatefulSet gets fewer replicas, as the end of a sentence; undefined if nothing does. */
+export function takenByScaling(identity: ManifestIdentity, base: JsonObject, head: JsonObject): string | undefined {
+  const [before, after] = [replicasOf(base), replicasOf(head)];
+  if (!(after < before) || !deletesClaims(identity, head, "whenScaled")) return undefined;
+  return `from ${before} to ${after} replicas: the claims of those that go are deleted, ${DATA_GOES}`;
+}
+
+function replicasOf(object: JsonObject): number {
+  return Number(valueAt(object, "spec.replicas") ?? 1);
+}
+
+function deletesClaims(identity: ManifestIdentity, object: JsonObject, when: "whenDeleted" | "whenScaled"): boolean {
+  return typeOf(identity) === "apps/StatefulSet" && valueAt(object, `spec.${RETENTION}.${when}`) === "Delete";
+}
+
+function cascades(identity: ManifestIdentity, { metadata }: JsonObject): boolean {
+  const finalizers = isJsonObject(metadata) && Array.isArray(metadata.finalizers) ? metadata.finalizers : [];
+  const own = (finalizers as readonly Json[]).filter((one) => typeof one === "string" && one.startsWith(FINALIZER));
+  return typeOf(identity) === "argoproj.io/Application" && own.length > 0;
+}
+
+/** The member at a path such as `spec.replicas`. */
+export function valueAt(object: JsonObject, path: string): Json | undefined {
+  return path.split(".").reduce<Json | undefined>((at, key) => (isJsonObject(at) ? at[key] : undefined), object);
+}
