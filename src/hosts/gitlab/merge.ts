@@ -190,10 +190,13 @@ async function updateBranch(client: GitLabClient, change: ChangeRequest, clock: 
   const asked = `rebase ${change.repository}!${change.number}`;
   const unanswered = await refusalOf(
     client.ask(asked, (gitlab) => new MergeRequests(gitlab).rebase(change.repository, change.number)),
-    ({ status, hostMessage }) =>
-      [403, 409].includes(status)
-        ? `GitLab says "${hostMessage}" (${status}): the account of gitlab.token has to be allowed to force-push to the branch`
-        : undefined,
+    ({ status, hostMessage }) => {
+      const said = `GitLab says "${hostMessage}" (${status})`;
+      if (status === 409) return said;
+      return status === 403
+        ? `${said}: the account of gitlab.token has to be allowed to force-push to the branch`
+        : undefined;
+    },
   );
   if (typeof unanswered === "string") return { kind: "refused", reason: unanswered };
   // The new head appears after the rebase has ended, and the error of an earlier attempt may still be there.

@@ -348,6 +348,20 @@ test("an update that still runs after a minute is not said to have failed like t
   expect(await host.updateBranch(change)).toEqual({ kind: "refused", reason });
 });
 
+test.each([
+  [403, "Cannot push to source branch", /\(403\): the account of gitlab\.token has to be allowed to force-push/],
+  [409, "Failed to enqueue the rebase operation. Try again later.", /Try again later\." \(409\)$/],
+])(
+  "an update that GitLab refuses with %i says what GitLab said, and a right only where one is missing",
+  async (status, message, reason) => {
+    const { host, api } = gitlabUnderTest();
+    api.get(MERGE_REQUEST).reply(200, mergeRequest());
+    api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false });
+    api.put(`${MERGE_REQUEST}/rebase`).reply(status, { message });
+    expect(await host.updateBranch(change)).toEqual({ kind: "refused", reason: expect.stringMatching(reason) });
+  },
+);
+
 test("an open revert is looked for among the merge requests of our own account alone", async () => {
   const { host, api } = mergeUnderTest();
   api.get("/user").reply(200, { id: 7, username: "svc" });
