@@ -216,9 +216,10 @@ export function fitting(texts: readonly string[]): string {
   return listed(texts, end < 0 ? texts.length : end);
 }
 
-/** A name of letters, digits, `.`, `/` and `-` unchanged, any other as a code span. */
+/** A name of letters, digits, `.`, `/` and `-` unchanged; any other, and one that a host could turn into a link, as a code span. */
 export function plainName(text: string): string {
-  return /^[a-z0-9](?:[a-z0-9./-]*[a-z0-9])?$/i.test(text) ? text : code(text);
+  const isLinked = /^www\.|\bgh-\d|^[0-9a-f]{7,64}$/i.test(text);
+  return !isLinked && /^[a-z0-9](?:[a-z0-9./-]*[a-z0-9])?$/i.test(text) ? text : code(text);
 }
 
 /**

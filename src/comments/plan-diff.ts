@@ -209,9 +209,9 @@ export function againstCluster({ basis }: ManifestDiff): AgainstCluster | undefi
 const MAX_NAMES = 20;
 const MAX_NAME = 150;
 
-/** A name that a host could turn into a link becomes a code span. */
+/** A name as `plainName` writes it, cut where it is long. */
 export function quiet(name: string): string {
-  return /^www\.|^gh-\d|^[0-9a-f]{7,64}$/i.test(name) ? code(name) : plainName(shortened(name, MAX_NAME));
+  return plainName(shortened(name, MAX_NAME));
 }
 
 const MAX_CAUTIONS = 15;

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { pack } from "../../src/comments/parts.js";
+import { pack, plainName } from "../../src/comments/parts.js";
 
 const LIMIT = 100;
 const section = fc.constantFrom("### Application: `web`", "### Application: `api`", undefined);
@@ -34,4 +34,15 @@ test("no part is longer than the limit, and no block is lost or cut", () => {
       }
     }),
   );
+});
+
+test.each(["www.example.com", "WWW.example.com", "gh-12", "argocd/gh-12", "c0ffee0", "a b", "@all", "a_b"])(
+  "a name that a host could take for a link, a reference or Markdown is a code span: %s",
+  (name) => {
+    expect(plainName(name)).toBe(`\`${name}\``);
+  },
+);
+
+test.each(["web", "argocd/web", "shop-1.example.com", "a"])("a harmless name stands as it is: %s", (name) => {
+  expect(plainName(name)).toBe(name);
 });
