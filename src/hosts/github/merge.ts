@@ -89,7 +89,7 @@ async function merge(
 }
 
 const STACKED =
-  "It is part of a stack, which GitHub merges from below, up to the pull request whose merge is asked for. svc does not ask for that: merge it by hand, beginning with the lowest.";
+  "It is part of a stack. GitHub merges a pull request of a stack only together with all below it, and svc does not ask for that: merge the stack by hand, beginning with the lowest.";
 
 const QUEUED = { kind: "queued", in: "GitHub's merge queue" } as const;
 
