@@ -248,6 +248,11 @@ export class GitHubForge implements Forge {
     await this.#announce(pull, { action: "closed" }, person);
   }
 
+  /** Somebody dissolves their stack, of which GitHub tells nobody. */
+  unstack(repository: string, numbers: readonly number[]): void {
+    for (const number of numbers) this.#pull(repository, number).stackBase = undefined;
+  }
+
   /** Somebody makes a stack of them, the lowest first. */
   async stack(repository: string, numbers: readonly number[], base = "main"): Promise<void> {
     for (const pull of numbers.map((number) => this.#pull(repository, number))) {

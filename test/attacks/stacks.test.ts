@@ -34,3 +34,23 @@ test("is not green above the lowest one, though nothing follows its base branch,
   await bot.idle();
   expect(shown(bot, two)).toBe("pending: web awaits svc sync");
 });
+
+test("is green again a while after somebody dissolved the stack, of which GitHub tells nobody", async () => {
+  const { bot, github } = await start();
+  const one = await bot.open({ "README.md": "a typo\n" }, { branch: "lower" });
+  const two = await bot.open(changeOf(["web"]), { base: "lower" });
+  await github.stack(REPOSITORY, [one, two]);
+  await bot.idle();
+  await later(bot);
+  expect(shown(bot, two)).toBe(UNPLANNED);
+  github.unstack(REPOSITORY, [one, two]);
+  await later(bot);
+  await later(bot);
+  expect(shown(bot, two)).toMatch(/^success: nothing to deploy; /);
+});
+
+async function later(bot: Bot): Promise<void> {
+  bot.clock.advance(10 * 60_000);
+  await bot.service.reconcile();
+  await bot.idle();
+}

@@ -100,7 +100,7 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
         // Nothing else would bring up to date what could not be read.
         const isFirst = options.unlessShown !== true;
         const isUntold = read.facts.untold.mayPass === true;
-        if (isUntold || (isFirst && isComputing(change))) {
+        if (isUntold || (isFirst && mayChangeUntold(change))) {
           await run.publisher.retry(change, run.patient === true || !isUntold);
         }
         return;
@@ -128,9 +128,9 @@ export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown>
   if (plan !== undefined) {
     const isNoted = !isPlanOf(plan, change) || (await triedToNote(plan, change, opened, run));
     const mergeability = isComputing(change) ? await run.host.mergeability(change, run.signal) : change.mergeability;
-    const shown = await show({ ...change, mergeability }, { ...opened, unlessShown: true }, run);
-    const isWhole = isNoted && mergeability !== "unknown";
-    return isWhole ? shown : { ...shown, trueUntil: lookAgainAt(plan, shown, run) };
+    const now = { ...change, mergeability };
+    const shown = await show(now, { ...opened, unlessShown: true }, run);
+    return isNoted && !mayChangeUntold(now) ? shown : { ...shown, trueUntil: lookAgainAt(plan, shown, run) };
   }
   if (opened.settings.autoplan && plansAutomatically(change, run.config)) {
     await setStoredStatus(change, run);
@@ -223,6 +223,11 @@ async function behindNow(plan: Plan, change: ChangeRequest, { settings, snapshot
 /** Hosts compute conflicts in the background, once somebody has read the change request. */
 function isComputing({ state, mergeability }: ChangeRequest): boolean {
   return state === "open" && mergeability === "unknown";
+}
+
+/** Whether no event tells of a change: GitHub names none for a stack that somebody dissolves. */
+function mayChangeUntold(change: ChangeRequest): boolean {
+  return isComputing(change) || change.stackBase !== undefined;
 }
 
 /** When to look again at something that could not be read. The pause doubles each time, since it may never be readable. */
