@@ -21,7 +21,8 @@ let used: { readonly proxies: Proxies; readonly dispatcher: Dispatcher } | undef
 /** Sends every later request of this process through proxies, by `CONNECT`, or through none, as before the first call. */
 export function useProxies(given: Proxies | undefined): void {
   if (given === undefined) return void (used = undefined);
-  const { httpProxy, httpsProxy, noProxy } = given;
+  // undici reads the environment for what is undefined, and takes blanks for an address.
+  const { httpProxy = "", httpsProxy = "", noProxy } = given;
   const proxies = { httpProxy, httpsProxy, noProxy };
   used = { proxies, dispatcher: new EnvHttpProxyAgent(proxies) };
 }

@@ -24,6 +24,7 @@ const CONNECTION = { insecure: true, connectTimeout: 20_000, headersTimeout: 0, 
 const asked: string[] = [];
 const proxy: Server = createServer();
 const tunnels = new Set<Duplex>();
+let address: string;
 let plain: LocalServer;
 let secure: LocalServer;
 
@@ -51,7 +52,7 @@ beforeAll(async () => {
   proxy.listen(0, "127.0.0.1");
   await once(proxy, "listening");
   const { port } = proxy.address() as AddressInfo;
-  const address = `http://svc:pass%20word@127.0.0.1:${port}`;
+  address = `http://svc:pass%20word@127.0.0.1:${port}`;
   useProxies({ httpProxy: address, httpsProxy: address, noProxy: "127.0.0.1,.direct.invalid" });
 });
 
@@ -129,4 +130,18 @@ test("connections of their own wait no longer for a proxy than for an answer, an
 test("whoever brings a dispatcher keeps it", () => {
   const own = { dispatcher: {} } as RequestInit;
   expect(proxied(own)).toBe(own);
+});
+
+test("a variable that is blank names no proxy beside the one that has an address", async () => {
+  process.env.http_proxy = " ";
+  try {
+    useProxies({ httpProxy: undefined, httpsProxy: address, noProxy: "" });
+    const connections = createDispatcher(CONNECTION);
+    expect(await textBy(connections, plain.url)).toContain("plain 127.0.0.1");
+    expect(await textBy(connections, "https://argocd.invalid")).toBe("secure argocd.invalid");
+    expect(asked.splice(0)).toHaveLength(1);
+    await connections.destroy();
+  } finally {
+    delete process.env.http_proxy;
+  }
 });
