@@ -325,7 +325,9 @@ function hostbLogin() {
 function oidcLogin() {
   return section({
     name: text().describe("name on the login button"),
-    issuer_url: url({ exact: true }).describe("issuer, exactly as the provider writes it"),
+    issuer_url: url({ exact: true }).describe(
+      "issuer, exactly as the provider writes it. svc knows people by this provider's ids, and keeps their roles: before you name another provider, take the role `admin` from everybody who has it by this one, since the same id may be somebody else's there",
+    ),
     client_id: secret().describe("client id"),
     client_secret: secret().describe("client secret"),
     scopes: listOf(text())
