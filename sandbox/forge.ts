@@ -104,6 +104,8 @@ export interface Push {
   readonly message?: string;
   /** The new commit's parent, in place of the branch's tip: a forced push. */
   readonly onto?: string;
+  /** An earlier commit that the branch is set to, in place of a new one: a forced push. */
+  readonly back?: string;
   /** A commit that is merged into the branch; the changes come on top. */
   readonly merging?: string;
 }

@@ -99,6 +99,10 @@ export class GitStore {
 
   /** Commits on top of the branch, or of `from` if the branch is new. Returns the commit's id. */
   async commit(name: string, branch: string, changes: FileChanges, options: CommitOptions = {}): Promise<string> {
+    if (options.back !== undefined) {
+      await this.setRef(name, `refs/heads/${branch}`, options.back);
+      return options.back;
+    }
     return this.#alone(name, async () => {
       const parent = options.onto ?? (await this.resolve(name, `refs/heads/${branch}`)) ?? options.from;
       const parents = [parent, options.merging].filter((id) => id !== undefined);

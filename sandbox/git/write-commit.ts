@@ -14,6 +14,8 @@ export interface CommitOptions {
   readonly committer?: Identity | undefined;
   /** The parent, in place of the branch's tip: a forced push. */
   readonly onto?: string | undefined;
+  /** An earlier commit that the branch is set to, in place of a new one. */
+  readonly back?: string | undefined;
   /** Another commit to merge; the changes come on top of the merge. If the two conflict, the parent's tree is kept. */
   readonly merging?: string | undefined;
 }

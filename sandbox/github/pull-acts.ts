@@ -70,7 +70,7 @@ export async function pushTo(
     const old = await world.store.resolve(repository.fullName, `refs/heads/${branch}`);
     const by = world.person(push.by);
     const commit = await world.store.commit(repository.fullName, branch, changes, { author: push.by, ...push, from });
-    const type = old === undefined ? "branch_creation" : push.onto === undefined ? "push" : "force_push";
+    const type = old === undefined ? "branch_creation" : (push.onto ?? push.back) === undefined ? "push" : "force_push";
     recordPush(world, repository, { branch, before: old ?? NO_COMMIT, after: commit, by, type });
     const moved: { pull: Pull; before: string }[] = [];
     for (const pull of openPullsFrom(world, repository, branch)) {

@@ -235,14 +235,14 @@ export async function hasAnswered(
   });
 }
 
-/** Whether this head was planned, with whatever Kubernetes says to that, or a comment says why it could not be. */
+/** Whether this head was planned, as the last one, with whatever Kubernetes says to that, or a comment says why it could not be. */
 export async function isHeadAnswered(
   host: Pick<CodeHost, "listOwnComments">,
   change: ChangeRequestRef,
   head: Revision,
 ): Promise<boolean> {
   return hasMarked(host, change, (marker) => {
-    if (marker.head !== head) return false;
+    if (marker.head !== head || marker.stale === true) return false;
     return (
       (marker.kind === "plan" && (marker.part ?? 1) === 1 && marker.asking !== true) ||
       marker.kind === "no-applications" ||

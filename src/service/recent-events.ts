@@ -355,8 +355,11 @@ function comeBack({ change, draft, updatedAt }: RecentHead, note: ChangeNote | u
 }
 
 /** The event of a head that was not planned, or was planned for another base branch. Its id stays the same until there is a newer plan. */
-function headEvent({ change, headRevision, baseBranch }: RecentHead, plan: Plan | undefined): HostEvent {
-  if (plan?.head !== headRevision || plan.baseBranch === baseBranch) return foundHead({ ...change, headRevision });
+function headEvent({ change, headRevision }: RecentHead, plan: Plan | undefined): HostEvent {
+  const found = foundHead({ ...change, headRevision });
+  if (plan === undefined) return found;
+  // Somebody may push a head again that was found before.
+  if (plan.head !== headRevision) return { ...found, delivery: `${found.delivery}-${plan.plannedAt}` };
   const delivery = `found-base-${changeRequestKey(change)}-${plan.plannedAt}`;
   return { kind: "updated", reason: "retargeted", delivery, change };
 }

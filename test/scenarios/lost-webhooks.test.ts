@@ -106,6 +106,23 @@ describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
     expect(bot.lastComment(two)).toContain(bot.seen(two).headRevision.slice(0, 8));
   });
 
+  test("a push back to a head that was planned before is found and planned, once each time", async () => {
+    const bot = await startBot(options);
+    const one = await bot.open(changeOf(["web"]));
+    const first = bot.seen(one).headRevision;
+    for (const value of ["3", "4"]) {
+      await bot.push(one, changeOf(["web"], value));
+      await unheard(bot, () => bot.forge.push(REPOSITORY, one, {}, { back: first }));
+      const before = bot.answers(one).length;
+      bot.clock.advance(5 * MINUTE_MS);
+      bot.forge.passTime(5 * MINUTE_MS);
+      await reconcile(bot);
+      await reconcile(bot);
+      expect(bot.answers(one)).toHaveLength(before + 1);
+      expect(bot.lastComment(one)).toContain(`head=${first} `);
+    }
+  });
+
   test("another base branch is found and planned, once", async () => {
     const bot = await startBot(options);
     await bot.forge.pushToBranch(REPOSITORY, "release", { "README.md": "release" });

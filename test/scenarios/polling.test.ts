@@ -58,6 +58,20 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     expect(await bot.deployed(one)).toEqual([]);
   });
 
+  test("plans a head again that was planned before another one", async () => {
+    const bot = await startPolled(options);
+    const one = await bot.open(changeOf(["web"]));
+    const first = bot.seen(one).headRevision;
+    await poll(bot);
+    await bot.push(one, changeOf(["web"], "3"));
+    await poll(bot);
+    await bot.forge.push(REPOSITORY, one, {}, { back: first });
+    await poll(bot);
+    await poll(bot);
+    expect(bot.answers(one)).toHaveLength(3);
+    expect(bot.lastComment(one)).toContain(`head=${first} `);
+  });
+
   test("plans again once for each other base branch, so that no status goes on that was set for the one before", async () => {
     const bot = await startPolled(options);
     await bot.forge.pushToBranch(REPOSITORY, "release", { "README.md": "release" });
