@@ -27,6 +27,9 @@ export interface MessageParts {
   readonly pagesUrl: string | undefined;
 }
 
+/** The first line of what failed: a message says neither what Argo CD said, nor why something broke. */
+const WHY = "A comment there says why, and what to do next.";
+
 const MOST_LINES = 20;
 const LONGEST_LINE = 200;
 
@@ -75,7 +78,7 @@ function runEnded({ command, change, head, by, applications, overridden, takenOv
     ),
   ];
   if (applications.length === 0) {
-    return { headline: `❌ ${name}: ${word} ${command} by ${by} could not be carried out`, lines: more };
+    return { headline: `❌ ${name}: ${word} ${command} by ${by} could not be carried out`, lines: [WHY, ...more] };
   }
   const failed = applications.filter(({ outcome }) => outcome !== "succeeded");
   if (failed.length === 0) {
@@ -89,7 +92,7 @@ function runEnded({ command, change, head, by, applications, overridden, takenOv
   );
   const of = failed.length === applications.length ? "" : `${failed.length} of `;
   const headline = `❌ ${name}: ${word} ${command} by ${by} failed for ${of}${counted(applications)}${at}`;
-  return { headline, lines: [...lines, ...more] };
+  return { headline, lines: [WHY, ...lines, ...more] };
 }
 
 const OUTCOMES: Readonly<Record<RunEnded["applications"][number]["outcome"], string>> = {
@@ -128,9 +131,10 @@ function rolledOut({ change, head, unapproved, applications }: RolledOut): Said 
   const lines = [...failed, ...applications.filter((one) => !failed.includes(one))].map(
     ({ application, end }) => `${application}: ${ENDS[end]}`,
   );
+  const why = failed.length > 0 ? [WHY] : [];
   return {
     headline,
-    lines: [...(unapproved ? ["It was merged without the approval that its rules require."] : []), ...lines],
+    lines: [...why, ...(unapproved ? ["It was merged without the approval that its rules require."] : []), ...lines],
   };
 }
 

@@ -175,9 +175,11 @@ describe.each(all)("%s", (_name, notification, events, headline) => {
   });
 });
 
+const WHY = "A comment there says why, and what to do next.";
+
 test("a message names each application once, failures first, and leads to the host and to svc", () => {
   expect(messageOf(failed, parts)).toMatchObject({
-    lines: ["team/api: failed", "web: succeeded"],
+    lines: [WHY, "team/api: failed", "web: succeeded"],
     links: [
       { title: "acme/deploy#7", url: "https://git.example.org/acme/deploy/7" },
       { title: "page in svc", url: "https://svc.example.org/changes/github/acme/deploy/7" },
@@ -185,7 +187,9 @@ test("a message names each application once, failures first, and leads to the ho
   });
   expect(messageOf(rolledBack, parts).lines).toEqual(["web", "the lock of web was taken over from acme/deploy#8"]);
   expect(messageOf(overridden, parts).lines.at(-1)).toBe("the check conftest failed for web and was overridden by bo");
-  expect(messageOf(unhealthy, parts).lines).toEqual(["web: failed, and rolled back"]);
+  expect(messageOf(unhealthy, parts).lines).toEqual([WHY, "web: failed, and rolled back"]);
+  expect(messageOf(broken, parts).lines).toEqual([WHY]);
+  expect(messageOf(notRolledOut, parts).lines).toEqual([WHY, "web: has not rolled out"]);
   const many = Array.from({ length: 600 }, (_, index) => applicationName(`app-${index}`));
   expect(messageOf({ ...merged, applications: many }, parts).lines.slice(19)).toEqual(["app-19", "and 580 more"]);
   const body = JSON.parse(jsonBody({ ...merged, applications: many }, parts)) as { data: Record<string, unknown> };
