@@ -40,6 +40,8 @@ class NotingHost {
   lists = 0;
   open: () => Promise<OpenWithHead> = () => Promise.resolve({ numbers: [], cutOff: undefined });
   delay: () => Promise<void> = () => Promise.resolve();
+  /** The change request whose status it cannot set at the moment. */
+  failing: number | undefined;
 
   constructor(readonly statusPerChange = false) {}
 
@@ -53,6 +55,7 @@ class NotingHost {
       },
       setStatus: async ({ number }, { state, description, url }) => {
         await this.delay();
+        if (number === this.failing) throw new HostFailure("failed", "GitLab is down.");
         this.written.push({ number, state, description, url });
         return true;
       },
@@ -231,6 +234,17 @@ describe("the status of a commit", () => {
     await writeStatus(own(20, "failure", "hostb"), writer);
     expect(host.written.map(({ number }) => number)).toEqual([20, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     expect(new Set(host.written.map(({ description }) => description))).toEqual(new Set(["MR !20: it is failure"]));
+  });
+
+  test("one whose status the host does not take is looked at again, whoever caused the status", async () => {
+    const { host, retried, writer } = world(memory(), new NotingHost(true));
+    for (const number of [1, 2]) await writer.statuses.save(own(number, "success", "hostb"));
+    host.failing = 2;
+    expect(await writeStatus(own(1, "pending", "hostb"), writer)).toBe(true);
+    expect(retried).toEqual([2]);
+    await writer.statuses.remove(at(1, "hostb"));
+    await expect(writeWorst(at(1, "hostb"), writer)).rejects.toThrow("GitLab is down.");
+    expect(retried).toEqual([2, 2]);
   });
 });
 

@@ -267,19 +267,28 @@ async function openWithHead(head: HeadRef, writer: StatusWriter): Promise<OpenWi
   }
 }
 
-/** @returns Whether the change request shows it. */
-async function setFor(all: All, head: HeadRef, status: CommitStatus, { host, log }: StatusWriter): Promise<boolean> {
+/** @returns Whether the change request shows it. One whose status the host does not take is looked at again, whoever caused the status. */
+async function setFor(all: All, head: HeadRef, status: CommitStatus, writer: StatusWriter): Promise<boolean> {
+  const { host, publisher, patient, log } = writer;
   const [{ change: first }] = all;
   const changes = all.map(({ change }) => change);
   const own = changes.find((change) => sameChangeRequest(change, head)) ?? first;
-  const set = await host.setStatus(own, status);
-  if (!host.statusPerChange) return set;
+  const set = async (change: HeadRef) => {
+    try {
+      return await host.setStatus(change, status);
+    } catch (error) {
+      if (!isFinal(error)) await publisher.retry(change, patient);
+      throw error;
+    }
+  };
+  const shown = await set(own);
+  if (!host.statusPerChange) return shown;
   for (const change of changes.filter((one) => one !== own).slice(0, MAX_TOLD)) {
     try {
-      await host.setStatus(change, status);
+      await set(change);
     } catch (error) {
       log.warn({ err: error }, "could not set the commit status for another change request with the same head");
     }
   }
-  return set;
+  return shown;
 }
