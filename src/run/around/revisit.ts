@@ -48,7 +48,7 @@ export async function revisit(
 ): Promise<Outcome> {
   const lifted = await liftedPlan(ref, run);
   if (lifted !== undefined) return obey(lifted);
-  const unsettled = (await run.deployments.ofChange(ref)).some(isUnsettled);
+  const unsettled = (await run.deployments.ofChange(ref, leavesOut(run.log))).some(isUnsettled);
   const settled = unsettled ? await settleEarlier(await run.host.getChangeRequest(ref), run) : [];
   await run.publisher.mark(ref);
   return silent(settled.length > 0 ? "settled" : "nothing-to-update");
