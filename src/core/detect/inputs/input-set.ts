@@ -34,8 +34,11 @@ export function touches(inputs: InputSet, changed: ChangedPaths): boolean {
 export function touchedPaths(inputs: InputSet, changed: ChangedPaths): readonly string[] {
   if (inputs.some(({ whole }) => whole !== undefined)) return changed.paths;
   const touched = new Set(inputs.flatMap(({ paths }) => paths.flatMap((path) => changed.touching(path))));
-  const patterns = inputs.flatMap((part) => part.patterns);
-  return changed.paths.filter((path) => touched.has(path) || patterns.some((pattern) => matchesPattern(pattern, path)));
+  const patterns = new Set(inputs.flatMap((part) => part.patterns));
+  for (const { paths, matches } of [...patterns].map((pattern) => comparison(pattern, changed))) {
+    for (const path of paths.filter(matches)) touched.add(path);
+  }
+  return changed.paths.filter((path) => touched.has(path));
 }
 
 function touchesPart(part: InputPart, changed: ChangedPaths): boolean {
@@ -43,8 +46,19 @@ function touchesPart(part: InputPart, changed: ChangedPaths): boolean {
   return (
     part.whole !== undefined ||
     part.paths.some((path) => changed.touch(path)) ||
-    part.patterns.some((pattern) => changed.paths.some((path) => matchesPattern(pattern, path)))
+    part.patterns.some((pattern) => {
+      const { paths, matches } = comparison(pattern, changed);
+      return paths.some(matches);
+    })
   );
+}
+
+/** More paths of one directory are not compared with a pattern: all of them count as matches. */
+const MOST_COMPARED = 2000;
+
+function comparison(pattern: string, changed: ChangedPaths) {
+  const paths = changed.touching(fixedPart(pattern));
+  return { paths, matches: (path: string) => paths.length > MOST_COMPARED || matchesPattern(pattern, path) };
 }
 
 function matchesPattern(pattern: string, path: string): boolean {
@@ -87,13 +101,13 @@ function pathDigest(path: string, tree: OpenedTree): string {
   return tree.digest(`path ${path}`, () => digestOf([...entriesAbove(path, tree), ...tree.entriesIn(path)]));
 }
 
-function patternDigest(pattern: string, tree: RepositoryTree): string {
+function patternDigest(pattern: string, tree: OpenedTree): string {
   const directory = fixedPart(pattern);
+  const entries = tree.entriesIn(directory);
+  if (entries.length > MOST_COMPARED) return pathDigest(directory, tree);
   return digestOf([
     ...entriesAbove(directory, tree),
-    ...tree
-      .entriesIn(directory)
-      .filter(({ path, kind }) => kind !== "file" || matchesGlob(pattern, path, { doubleStar: true })),
+    ...entries.filter(({ path, kind }) => kind !== "file" || matchesGlob(pattern, path, { doubleStar: true })),
   ]);
 }
 

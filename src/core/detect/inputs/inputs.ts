@@ -123,7 +123,11 @@ async function addOptionInputs(
   const isOpen = layers.every(({ helm, kustomize, directory }) => !(helm ?? kustomize ?? directory));
   const why = isOpen ? whyForPlugin(path, tree) : undefined;
   if (why !== undefined) into.addWhole(`${PLUGIN} (its directory ${why})`);
-  const named = layers.flatMap(kustomizeEntries);
+  const named = [...new Set(layers.flatMap(kustomizeEntries))];
+  if (named.filter(hasGlob).length > MAX_PATTERNS) {
+    into.addWhole(TOO_MANY_PATTERNS);
+    return;
+  }
   // Kustomize works in the directory that a linked path leads to.
   const places = [...new Set([path, tree.follow(path).path ?? path])];
   const from = (entry: string) => places.flatMap((place) => withMatches(cleanPath(place, entry), tree, into));
@@ -360,6 +364,10 @@ function textOf(value: Json | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
+/** Each is compared with many paths. */
+const MAX_PATTERNS = 30;
+const TOO_MANY_PATTERNS = "it names what it reads by more patterns than svc compares";
+
 function collectInputs(position: number, sourcePath: string): InputCollector {
   let whole: string | undefined;
   let remote = false;
@@ -369,7 +377,8 @@ function collectInputs(position: number, sourcePath: string): InputCollector {
   const patterns = new Set<string>();
   return {
     addPath: (path) => void paths.add(path),
-    addPattern: (pattern) => void patterns.add(pattern),
+    addPattern: (pattern) =>
+      void (patterns.size < MAX_PATTERNS ? patterns.add(pattern) : (whole ??= TOO_MANY_PATTERNS)),
     addWhole: (reason) => (whole ??= reason),
     addRemote(found = []) {
       remote = true;

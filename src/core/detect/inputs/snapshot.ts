@@ -8,7 +8,7 @@ import type { FoundInputs } from "../../model/input-set.js";
 import type { Json } from "../../model/json.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
 import type { OpenedTree, Snapshot } from "../../ports/snapshot.js";
-import { firstAtOrAfter, isWithin } from "../tree/repository-path.js";
+import { AFTER_SLASH, firstAtOrAfter, isWithin } from "../tree/repository-path.js";
 import { type Reading, REFUSED_MS, TextReader, type YamlText } from "../tree/yaml-documents.js";
 
 /** What detection remembers from one snapshot to the next, in memory. */
@@ -275,9 +275,6 @@ function isPointer(text: string): boolean {
 function ifRead(text: YamlText): readonly Json[] | undefined {
   return typeof text === "string" ? undefined : text;
 }
-
-/** The character that follows the slash: everything below a directory sorts between the two. */
-const AFTER_SLASH = "0";
 
 /** Linux's own limit. */
 const MAX_LINKS = 40;

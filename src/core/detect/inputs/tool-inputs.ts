@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
-import { cleanPath, hasGlob, matchesGlob } from "../tree/repository-path.js";
+import { AFTER_SLASH, cleanPath, firstAtOrAfter, hasGlob, matchesGlob } from "../tree/repository-path.js";
 import { mayBeAddress } from "../tree/repository-url.js";
 import { type InputCollector, isExactVersion, isPathIn } from "./input-set.js";
 
@@ -129,15 +129,27 @@ export function withMatches(path: string, tree: RepositoryTree, into: InputColle
       const { path: real } = tree.follow(one);
       if (real !== undefined && !next.has(real)) next.set(real, one);
     }
+    if (next.size > MAX_FILES) {
+      into.addWhole(`a pattern of its components stands for more than ${MAX_FILES} paths`);
+      return [path];
+    }
     found = next;
   }
   return [path, ...[...found.values()].filter((one) => tree.entriesIn(one).length > 0)];
 }
 
+/** The names in a directory. The paths are sorted, so that what is below a name is skipped at once. */
 function namesIn(directory: string, real: string, tree: RepositoryTree): readonly string[] {
+  const entries = tree.entriesIn(directory);
   const start = real === "" ? 0 : real.length + 1;
-  const names = tree.entriesIn(directory).map((entry) => entry.path.slice(start).split("/", 1)[0] ?? "");
-  return [...new Set(names)].filter((name) => name !== "");
+  const names: string[] = [];
+  for (let at = 0; at < entries.length;) {
+    const path = entries[at]?.path ?? "";
+    const end = path.indexOf("/", start);
+    names.push(path.slice(start, end === -1 ? undefined : end));
+    at = end === -1 ? at + 1 : firstAtOrAfter(entries, `${path.slice(0, end)}${AFTER_SLASH}`);
+  }
+  return names.filter((name) => name !== "");
 }
 
 /**

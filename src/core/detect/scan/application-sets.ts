@@ -356,9 +356,15 @@ function directoriesAbove(path: string): readonly string[] {
   return directories;
 }
 
+/** What a generator compares paths with. Of a long list, any path may be meant. */
 function pathsOf(list: Json | undefined): readonly string[] {
   if (!Array.isArray(list)) return [];
-  return (list as readonly Json[]).flatMap((item) =>
+  const paths = (list as readonly Json[]).flatMap((item) =>
     isJsonObject(item) && typeof item.path === "string" ? [cleanPath(item.path)] : [],
   );
+  const cost = paths.reduce((sum, path) => sum + (fixedPart(path) === path ? 1 : 10), 0);
+  return cost > MAX_COST ? ["**"] : paths;
 }
+
+/** That of fifty patterns. */
+const MAX_COST = 500;

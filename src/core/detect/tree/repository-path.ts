@@ -39,6 +39,9 @@ export function firstAtOrAfter(entries: readonly TreeEntry[], path: string): num
   return low;
 }
 
+/** The character that follows the slash: everything below a directory sorts between the two. */
+export const AFTER_SLASH = "0";
+
 /** Decides line ends, filters and encodings of everything in its directory and below. */
 export const ATTRIBUTES_FILE = ".gitattributes";
 /** Where submodules come from. */
@@ -82,6 +85,7 @@ const MAX_LENGTH = 4096;
  */
 export function matchesGlob(pattern: string, path: string, { doubleStar }: { doubleStar: boolean }): boolean {
   if (pattern.length > MAX_LENGTH || path.length > MAX_LENGTH) return doubleStar;
+  if (!hasGlob(pattern)) return pattern === path;
   const parts = path.split("/").map((part) => Array.from(part));
   // reached[i]: the patterns so far match the first i parts.
   let reached: readonly boolean[] = [true, ...parts.map(() => false)];

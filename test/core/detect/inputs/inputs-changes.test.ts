@@ -3,7 +3,7 @@ import { findInputReasons } from "../../../../src/core/detect/inputs/moving-sour
 import type { Application } from "../../../../src/core/model/application.js";
 import { ChangedPaths } from "../../../../src/core/model/collections.js";
 import { CHANGE, type Files, HEAD, memorySnapshot, MERGE_BASE } from "../memory-snapshot.js";
-import { single } from "../read-inputs.js";
+import { inputs, single, wholeReason } from "../read-inputs.js";
 
 /** Why a change from one tree to the other affects the application. */
 async function reasons(base: Files, head: Files, of: Application): Promise<readonly string[]> {
@@ -81,4 +81,21 @@ describe("both trees count, and both names of a rename", () => {
     if (reason === undefined) expect(found).toEqual([]);
     else expect(found).toEqual([expect.stringContaining(reason)]);
   });
+});
+
+test("thousands of patterns in an override take no time, and count as the whole repository", async () => {
+  const files: Files = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`d${at % 50}/e${at}/x.yaml`, "1"]));
+  const patterns = Array.from({ length: 2000 }, (_, at) => `../../*/*/x${at}*`);
+  const before = process.cpuUsage();
+  for (const override of [{ helm: { valueFiles: patterns } }, { kustomize: { components: patterns } }]) {
+    const head = { ...files, "apps/web/.argocd-source.yaml": JSON.stringify(override) };
+    expect(await reasons({}, head, single("apps/web"))).toEqual(["it reads apps/web/.argocd-source.yaml"]);
+    expect((await inputs(head, single("apps/web", override)))[0]?.whole).toContain("more patterns than svc compares");
+  }
+  const few = {
+    ...files,
+    "apps/web/.argocd-source.yaml": JSON.stringify({ helm: { valueFiles: patterns.slice(0, 14) } }),
+  };
+  expect(await wholeReason(few, single("apps/web"))).toBeUndefined();
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(6); // seconds of our own, however busy the machine is
 });

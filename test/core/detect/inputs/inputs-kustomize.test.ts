@@ -145,6 +145,25 @@ test("a pattern of components leads through links, round and round as well", asy
   expect(part?.whole).toContain("is nested more than 20 deep");
 });
 
+test("names beside a directory of the same beginning are found by a pattern of components", async () => {
+  const folders = ["a", "a-b", "a.c", "a0"];
+  const files = Object.fromEntries(
+    folders.flatMap((one) => [
+      [`comp/${one}/kustomization.yaml`, `resources: [../../lib/${one}.yaml]`],
+      [`comp/${one}/more.yaml`, "a: 1"],
+      [`comp/${one}.txt`, "a"],
+    ]),
+  );
+  const paths = folders.map((one) => `lib/${one}.yaml`);
+  expect(touchedAmong(await inputs(files, { components: ["../../comp/a*"] }), paths)).toEqual(paths);
+});
+
+test("a pattern of components that stands for thousands of paths is the whole repository", async () => {
+  const files = Object.fromEntries(Array.from({ length: 2001 }, (_, at) => [`comp/${at}/x.yaml`, "a: 1"]));
+  const [part] = await inputs(files, { components: ["../../comp/*"] });
+  expect(part?.whole).toContain("stands for more than 2000 paths");
+});
+
 test.each([
   [{ components: ["../../comp"] }, false],
   [{ components: ["https://github.com/acme/comp?ref=main"] }, true],

@@ -71,6 +71,20 @@ describe("changedApplicationSets", () => {
     expect(await changed(copies, { "b.yaml": file("s", []) })).toEqual([]);
   });
 
+  test("a set of thousands of patterns takes no time, and counts as one that reads every file and folder", async () => {
+    const lists = ["files", "directories"].map((kind) => {
+      return file(kind, [git({ [kind]: Array.from({ length: 3000 }, (_, at) => ({ path: `*a*/x${at}*` })) })]);
+    });
+    const base = { "a.yaml": lists[0] ?? "", "b.yaml": lists[1] ?? "" };
+    const files = Object.fromEntries(Array.from({ length: 3000 }, (_, at) => [`a${at % 50}/b${at}/c`, "1"]));
+    const before = process.cpuUsage();
+    expect(await changed(base, { ...base, ...files })).toEqual([
+      "directories base head b.yaml",
+      "files base head a.yaml",
+    ]);
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5); // seconds of our own, however busy the machine is
+  });
+
   test("a set whose file cannot be read on one side is not taken for removed or new", async () => {
     const text = file("s", []);
     const broken = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: [";
