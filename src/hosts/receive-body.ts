@@ -15,7 +15,7 @@ export type WebhookRefusal =
   | "not_json"
   | "not_queued";
 
-export interface Refused<Reason extends WebhookRefusal = WebhookRefusal> {
+interface Refused<Reason extends WebhookRefusal = WebhookRefusal> {
   readonly kind: "refused";
   readonly reason: Reason;
   /** The error behind it, for the log. */

@@ -10,7 +10,6 @@ import {
   MAX_BODY_BYTES,
   type Receipt,
   receiveBody,
-  type Refused,
   sendAnswer,
   type WebhookAnswer,
   type WebhookRefusal,
@@ -107,8 +106,8 @@ async function receive(source: WebhookSource, headers: IncomingHttpHeaders, body
   }
 }
 
-function refused(reason: WebhookRefusal): Refused {
-  return { kind: "refused", reason };
+function refused(reason: WebhookRefusal) {
+  return { kind: "refused", reason } as const;
 }
 
 /** Warnings per minute and route: strangers must not be able to fill the log. The metrics count everything. */

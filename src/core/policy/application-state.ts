@@ -15,7 +15,7 @@ import {
   type ReachedFacts,
   type RecordFacts,
 } from "./facts.js";
-import type { Bar, Judged } from "./gates.js";
+import type { Judged } from "./gates.js";
 
 /** Whether it is new or deleted: such applications are locked, and no sync deploys them. */
 export function isAnnounced({ planned }: Pick<ApplicationFacts, "planned">): boolean {
@@ -137,10 +137,6 @@ export function approvalNeedsOf(one: ApplicationFacts, command: Judged): readonl
 /** What the sync of a parent does to such an application. */
 export function touches({ child, deletes }: Touched): string {
   return `${deletes ? "deletes" : "writes the definition of"} ${child.application}`;
-}
-
-export function namesIn(bars: readonly Bar[]): Names {
-  return [...new Set(bars.flatMap(({ application }) => application ?? []))];
 }
 
 /** @param only what the command names; empty if it is given without `-a`. */

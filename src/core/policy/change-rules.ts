@@ -4,7 +4,9 @@ import type { NextStep } from "../model/next-step.js";
 import type { Refusal } from "../model/result.js";
 import { approving, passing, planning, pushing, replanning, selectedOf } from "./application-state.js";
 import type { Facts } from "./facts.js";
-import { type Barred, type ChangeBar, type Judged, ofChange, type Rules } from "./gates.js";
+import { type Barred, type ChangeBar, type Judged, rowsOf, type Rules } from "./gates.js";
+
+const ofChange = rowsOf("change");
 
 /** The gates of the whole change request. */
 export const CHANGE_RULES = {

@@ -120,26 +120,15 @@ export type Rule = ChangeRule | ApplicationRule;
 type RuleOf<K extends Rule["of"]> = Extract<Rule, { readonly of: K }>;
 
 type Row<K extends Rule["of"]> = Omit<RuleOf<K>, "of" | "commands" | "liftedBy" | "specificationOrder">;
-type Order = Rule["specificationOrder"];
 
-/** A gate of the whole change request. */
-export function ofChange(
-  commands: Rule["commands"],
-  liftedBy: Rule["liftedBy"],
-  specificationOrder: Order,
-  row: Row<"change">,
-) {
-  return { of: "change", commands, liftedBy, specificationOrder, ...row } as const;
-}
-
-/** A gate of each application. */
-export function ofEach(
-  commands: Rule["commands"],
-  liftedBy: Rule["liftedBy"],
-  specificationOrder: Order,
-  row: Row<"application">,
-) {
-  return { of: "application", commands, liftedBy, specificationOrder, ...row } as const;
+/** Makes rows for gates of the whole change request, or of each application. */
+export function rowsOf<K extends Rule["of"]>(of: K) {
+  return (
+    commands: Rule["commands"],
+    liftedBy: Rule["liftedBy"],
+    specificationOrder: Rule["specificationOrder"],
+    row: Row<K>,
+  ) => ({ of, commands, liftedBy, specificationOrder, ...row }) as const;
 }
 
 /** A danger: it bars nothing, but people have to know it before they go on. */

@@ -3,6 +3,7 @@ import { applicationName, type ApplicationName, shortRevision } from "../model/b
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import { holdClause } from "../model/hold.js";
 import { plainText, referenceTo } from "../model/host-words.js";
+import type { Names } from "../model/next-step.js";
 import type { Refusal } from "../model/result.js";
 import { ACCESS_COMMANDS } from "../model/settings.js";
 import {
@@ -12,7 +13,6 @@ import {
   foreignLocksOf,
   isAtHead,
   lockOfOthers,
-  namesIn,
   passing,
   planning,
   pushing,
@@ -22,13 +22,19 @@ import {
 } from "./application-state.js";
 import { CHANGE_RULES } from "./change-rules.js";
 import type { ApplicationFacts, Facts } from "./facts.js";
-import { type Barred, type Judged, ofEach, type Rules } from "./gates.js";
+import { type Bar, type Barred, type Judged, rowsOf, type Rules } from "./gates.js";
 import { barOfStage, stepOfStage } from "./stages.js";
 
 /** `lockOfOthers` as plain text. */
 function heldByOthers(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
   const message = lockOfOthers(one, facts, command);
   return message && plainText(message);
+}
+
+const ofEach = rowsOf("application");
+
+function namesIn(bars: readonly Bar[]): Names {
+  return [...new Set(bars.flatMap(({ application }) => application ?? []))];
 }
 
 /** Every gate, and every danger. */

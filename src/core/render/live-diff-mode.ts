@@ -9,8 +9,8 @@ import {
   trialOrderTask,
 } from "../diff/diff-task.js";
 import { type ObjectAnswers, readIgnoreRules } from "../diff/live/live-objects.js";
-import { answersOf, askedAbout, type TrialOrder, type Tried, withTrials } from "../diff/live/trial-order.js";
-import { applicationSyncOptions } from "../diff/manifest-key.js";
+import { askedAbout, type TrialOrder, type Tried, withTrials } from "../diff/live/trial-order.js";
+import { applicationSyncOptions, keyOf } from "../diff/manifest-key.js";
 import { remarked } from "../diff/summarise.js";
 import { type ApplicationSpec, destinationOf, type Manifest, specEqual } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
@@ -167,6 +167,21 @@ function questionAbout(
       };
     },
   };
+}
+
+/**
+ * What Kubernetes makes of objects that the cluster has. Server-side apply and a sync do not read nulls alike, so that an answer
+ * about them says nothing.
+ */
+function answersOf(tried: Pick<Tried, "order" | "trials"> | undefined): ObjectAnswers {
+  const found = (tried?.order.objects ?? []).flatMap(({ object }, index) => {
+    const trial = tried?.trials[index];
+    const answer = trial?.kind === "accepted" ? trial.answer : undefined;
+    return answer === undefined || JSON.stringify(object.manifest).includes(":null")
+      ? []
+      : [[keyOf({ ...object, generateName: "" }), answer] as const];
+  });
+  return Object.fromEntries(found);
 }
 
 function rendersSecrets({ base, head }: BothSides): boolean {

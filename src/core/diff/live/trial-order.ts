@@ -16,12 +16,11 @@ import {
   inNamespace,
   isHook,
   isSyncedWith,
-  keyOf,
   type ManifestIdentity,
   titleOf,
 } from "../manifest-key.js";
 import { meanTheSame, type Sides } from "../summarise.js";
-import { normaliseLive, type ObjectAnswers } from "./live-objects.js";
+import { normaliseLive } from "./live-objects.js";
 
 export interface TrialOrder {
   readonly objects: readonly OrderedTrial[];
@@ -201,21 +200,6 @@ export interface Tried {
 }
 
 type Refused = Extract<Trial, { readonly kind: "refused" }>;
-
-/**
- * What Kubernetes makes of objects that the cluster has. Server-side apply and a sync do not read nulls alike, so that an answer
- * about them says nothing.
- */
-export function answersOf(tried: Pick<Tried, "order" | "trials"> | undefined): ObjectAnswers {
-  const found = (tried?.order.objects ?? []).flatMap(({ object }, index) => {
-    const trial = tried?.trials[index];
-    const answer = trial?.kind === "accepted" ? trial.answer : undefined;
-    return answer === undefined || JSON.stringify(object.manifest).includes(":null")
-      ? []
-      : [[keyOf({ ...object, generateName: "" }), answer] as const];
-  });
-  return Object.fromEntries(found);
-}
 
 /** The diff with what Kubernetes refuses among its cautions, and the answers. The diff itself stays as it is. */
 export function withTrials(
