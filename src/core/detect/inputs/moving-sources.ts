@@ -253,8 +253,9 @@ export async function findInputReasons(
   return { moving: [...new Set(moving)], others, byAddress, touched: touched.flat() };
 }
 
-/** More addresses of its own repository than any kustomization needs. */
-const MAX_ADDRESSES = 50;
+/** More addresses, and more of its own repository, than any application needs. */
+const MAX_ADDRESSES = 1000;
+const MAX_OWN = 50;
 
 /** The first address, in these inputs or in what such addresses lead to, that means changed files of the base branch. */
 async function findByAddress(
@@ -273,21 +274,23 @@ async function findByAddress(
     ...files.filter((file) => /^https?:/i.test(file)),
   ];
   const seen = new Set<string>();
+  let own = 0;
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const path = ownPathOf(next, change);
-    if (path === undefined || seen.has(next)) continue;
-    if (seen.size === MAX_ADDRESSES) {
-      const reads = `more than ${MAX_ADDRESSES} addresses of this repository, not all of which svc looks up: the change may reach it`;
-      return { reads, touched: [] };
-    }
+    if (seen.has(next)) continue;
     seen.add(next);
+    const path = ownPathOf(next, change);
+    if (path !== undefined) own += 1;
+    if (own > MAX_OWN || seen.size > MAX_ADDRESSES) {
+      return { reads: "more addresses than svc looks up: the change may reach it", touched: [] };
+    }
+    if (path === undefined) continue;
     const source = { repoURL: change.repositoryUrls[0] ?? "", path };
     const read = await inputsOfBothSides({ ...definition, annotations: {}, spec: { source } }, [1], around);
     if (touches(read, changed)) {
       const reads = `${withoutSecrets(next)} by this address: the change reaches it`;
       return { reads, touched: certainlyTouched(read, changed) };
     }
-    waiting.push(...read.flatMap(({ addresses = [] }) => addresses));
+    for (const one of read.flatMap(({ addresses = [] }) => addresses)) waiting.push(one);
   }
   return undefined;
 }
@@ -315,7 +318,7 @@ function ownPathOf(address: string, change: Branches): string | undefined {
   const file = ownFileOf(parts, change);
   const options = new URLSearchParams(query);
   if (file !== undefined || !followsBase(options.get("ref") ?? options.get("version") ?? "", change)) return file;
-  const ends = parts.findIndex((_, at) => at > 0 && isOwnRepository(change, parts.slice(0, at + 1).join("/")));
+  const ends = endOfRepository(parts, 1, (start) => isOwnRepository(change, start));
   return ends === -1 ? undefined : cleanPath(...parts.slice(ends + 1));
 }
 
@@ -341,8 +344,16 @@ function ownFileOf(parts: readonly string[], change: Branches): string | undefin
 
 /** What follows the address of a repository; empty without one. */
 function behindRepository(parts: readonly string[], isRepository: (url: string) => boolean): string {
-  const ends = parts.findIndex((_, at) => at > 2 && isRepository(parts.slice(0, at + 1).join("/")));
+  const ends = endOfRepository(parts, 3, isRepository);
   return ends === -1 ? "" : parts.slice(ends + 1).join("/");
+}
+
+/** More parts than the address of a repository has: GitLab allows twenty groups in each other. */
+const MOST_PARTS = 40;
+
+function endOfRepository(parts: readonly string[], first: number, isRepository: (url: string) => boolean): number {
+  const starts = parts.slice(0, MOST_PARTS).map((_, at) => parts.slice(0, at + 1).join("/"));
+  return starts.findIndex((start, at) => at >= first && isRepository(start));
 }
 
 function pathOnHost(url: string): string {

@@ -461,10 +461,28 @@ describe("what a kustomization reads of this repository by its address", () => {
         application: "web",
         byAddress: true,
         reason:
-          "its files read more than 50 addresses of this repository, not all of which svc looks up: the change may reach it " +
-          "when it is merged into main, and no plan shows what it does there",
+          "its files read more addresses than svc looks up: the change may reach it when it is merged into main, " +
+          "and no plan shows what it does there",
       },
     ]);
+  });
+
+  test("long addresses of others, and more of them than svc looks up, take no time", async () => {
+    const before = process.cpuUsage();
+    const named = (many: number, at: number) =>
+      JSON.stringify({
+        resources: [
+          ...Array.from({ length: many }, (_, one) => `${OWN_URL}x/${"a/".repeat(980)}${at}-${one}`),
+          ...(at === 0 ? Array.from({ length: 9 }, (_, one) => `../k${one + 1}`) : []),
+        ],
+      });
+    const base: Files = Object.fromEntries<string>([
+      ["apps/web/kustomization.yaml", named(100, 0).replaceAll("../k", "../../k")],
+      ...Array.from({ length: 9 }, (_, at) => [`k${at + 1}/kustomization.yaml`, named(120, at + 1)] as const),
+    ]);
+    const found = await detection({ base, head: { ...base, x: "1" }, live: [live("web", spec("apps/web"))] });
+    expect(found.notFollowing[0]?.reason).toContain("more addresses than svc looks up");
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(6); // seconds of our own, however busy the machine is
   });
 
   test("a link to the repository among the annotations is not read", async () => {
