@@ -5,6 +5,8 @@ import type { InputCollector } from "./input-set.js";
 
 const MAX_IMPORT_DEPTH = 20;
 const MAX_JSONNET_FILES = 2000;
+/** Each import may be in each library. */
+const MAX_PLACES = 100_000;
 
 /**
  * Adds what the Jsonnet files in a directory import, recursively: each import relative to the importing file, the directory
@@ -20,8 +22,11 @@ export async function addJsonnetInputs(
   const files = tree.entriesIn(directory).filter(({ path, kind }) => kind !== "submodule" && isCode(path));
   if (files.length === 0) return;
   for (const library of libraries) into.addPath(library);
+  const roots = new Set([directory, ...libraries]);
+  let places = 0;
   const problem = await followImports();
-  if (problem !== undefined) into.addWhole(problem);
+  if (places > MAX_PLACES) into.addWhole(`its Jsonnet files may be at more than ${MAX_PLACES} places`);
+  else if (problem !== undefined) into.addWhole(problem);
 
   /** Returns why the imports are unknown, or undefined. */
   async function followImports(): Promise<string | undefined> {
@@ -51,12 +56,14 @@ export async function addJsonnetInputs(
   /** Adds everything that a text imports and returns the Jsonnet files; undefined if an import is unknown. */
   function importedBy(text: string, ownPlaces: readonly string[]): readonly string[] | undefined {
     const imports = jsonnetImports(text);
+    places += imports.length * (ownPlaces.length + roots.size);
+    if (places > MAX_PLACES) return undefined;
     const found: string[] = [];
     for (const { path, code } of imports) {
       if (path === undefined || (ownPlaces.length === 0 && path.includes("$"))) return undefined;
       // An absolute path is outside the repository.
       if (path.startsWith("/")) continue;
-      for (const root of new Set([...ownPlaces, directory, ...libraries])) {
+      for (const root of new Set([...ownPlaces, ...roots])) {
         const place = cleanPath(root, path);
         into.addPath(place);
         if (code && tree.hasFile(place)) found.push(place);
