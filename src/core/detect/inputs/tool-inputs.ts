@@ -101,6 +101,8 @@ const KUSTOMIZATION_FILES = ["kustomization.yaml", "kustomization.yml", "Kustomi
 const DEFAULT_CHART_HOME = "charts";
 const MAX_DEPTH = 20;
 const MAX_FILES = 2000;
+/** Each may be a path. */
+const MAX_TEXTS = 100_000;
 
 export function hasKustomization(directory: string, tree: RepositoryTree): boolean {
   return KUSTOMIZATION_FILES.some((name) => tree.hasFile(cleanPath(directory, name)));
@@ -165,6 +167,7 @@ export async function addKustomizeInputs(
 ): Promise<void> {
   const seen = new Set(directories.map(realPath));
   let files = 0;
+  let texts = 0;
   let level = [...seen];
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > MAX_DEPTH) {
@@ -188,8 +191,9 @@ export async function addKustomizeInputs(
         if (reads.remote) into.addRemote(reads.addresses);
         if (reads.versions) into.addVersion(reads.addresses);
         files += 1 + reads.paths.length;
-        if (files > MAX_FILES) {
-          into.addWhole(`its kustomizations name more than ${MAX_FILES} files`);
+        texts += reads.texts;
+        if (files > MAX_FILES || texts > MAX_TEXTS) {
+          into.addWhole(`its kustomizations name more than ${MAX_FILES} files, or are very long`);
           return;
         }
         for (const path of reads.paths) {
@@ -213,6 +217,8 @@ export async function addKustomizeInputs(
 /** What a kustomization reads; with what it fetches as for the dependencies of a chart. */
 interface Reads extends Omit<Dependencies, "local"> {
   readonly paths: readonly string[];
+  /** How many texts could have been paths. */
+  readonly texts: number;
   /** It runs a program that is a file of the repository. */
   readonly program: boolean;
 }
@@ -226,13 +232,14 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
   let remote = objects.some((object) => fetchesRemotes(object, directory, tree));
   let program = false;
   const plugins = PLUGIN_FIELDS.flatMap((field) => objects.flatMap((object) => membersOf(object, field)));
-  for (const plugin of plugins.flatMap(textsOf)) {
+  for (const plugin of new Set(plugins.flatMap(textsOf))) {
     const documents = await configurationsOf(plugin, directory, tree);
     const functions = await functionsOf(documents ?? [], tree);
     if (documents === undefined || functions === undefined) return undefined;
     remote ||= [...documents, ...functions].some(namesUrl);
     program ||= functions.some((one) => runsOwnProgram(one, directory, tree));
     for (const text of [...documents, ...functions].flatMap(textsOf)) texts.push(text);
+    if (texts.length > MAX_TEXTS) return undefined;
   }
   const named = texts.filter((text) => !text.includes("\n") && !text.includes("://"));
   if (named.some((text) => text.includes("{{"))) return undefined;
@@ -243,7 +250,14 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
     .filter((path) => path !== directory);
   const addresses = [...objects.flatMap(graphEntries).filter(mayBeAddress), ...objects.flatMap(fetchedFiles)];
   if (addresses.length > MAX_FILES) return undefined;
-  return { paths, remote, addresses, versions: objects.flatMap(chartsIn).some(isFromRepository), program };
+  return {
+    paths,
+    texts: texts.length,
+    remote,
+    addresses,
+    versions: objects.flatMap(chartsIn).some(isFromRepository),
+    program,
+  };
 }
 
 /** Members of a kustomization that configure plugins. A configuration is a file, a directory or inline text, and may name more files. */

@@ -145,6 +145,34 @@ test("a pattern of components leads through links, round and round as well", asy
   expect(part?.whole).toContain("is nested more than 20 deep");
 });
 
+test.each<[string, (texts: string) => Files]>([
+  [
+    "in many kustomizations",
+    (texts) => ({
+      "overlays/prod/kustomization.yaml": JSON.stringify({ resources: folders(500).map((one) => `../../${one}`) }),
+      ...Object.fromEntries(folders(500).map((one) => [`${one}/kustomization.yaml`, `commonAnnotations: ${texts}`])),
+    }),
+  ],
+  [
+    "in configurations that are named many times",
+    (texts) => ({
+      "overlays/prod/kustomization.yaml": JSON.stringify({
+        generators: folders(500).map((one) => `../${"./".repeat(Number(one.slice(1)))}g`),
+      }),
+      ...Object.fromEntries(folders(20).map((one) => [`overlays/g/${one}.yaml`, `data: ${texts}`])),
+    }),
+  ],
+])("tens of thousands of texts %s take no time, and count as the whole repository", async (_, files) => {
+  const texts = JSON.stringify(Object.fromEntries(Array.from({ length: 10_000 }, (_none, at) => [`a${at}`, `b${at}`])));
+  const before = process.cpuUsage();
+  expect((await inputs(files(texts)))[0]?.whole).toBeDefined();
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(6); // seconds of our own, however busy the machine is
+});
+
+function folders(many: number): readonly string[] {
+  return Array.from({ length: many }, (_, at) => `d${at}`);
+}
+
 test("names beside a directory of the same beginning are found by a pattern of components", async () => {
   const folders = ["a", "a-b", "a.c", "a0"];
   const files = Object.fromEntries(
