@@ -98,9 +98,8 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
         // The status leads to the comment that is gone.
         if (comment.isAnew && hasCommitStatus(run)) await tell(now);
         // Nothing else would bring up to date what could not be read.
-        const isFirst = options.unlessShown !== true;
         const isUntold = read.facts.untold.mayPass === true;
-        if (isUntold || (isFirst && mayChangeUntold(change))) {
+        if (isUntold || (options.unlessShown !== true && mayChangeUntold(change))) {
           await run.publisher.retry(change, run.patient === true || !isUntold);
         }
         return;
@@ -225,7 +224,7 @@ function isComputing({ state, mergeability }: ChangeRequest): boolean {
   return state === "open" && mergeability === "unknown";
 }
 
-/** Whether no event tells of a change: GitHub names none for a stack that somebody dissolves. */
+/** Whether it may change without an event: hosts need not name one for a stack that somebody dissolves. */
 function mayChangeUntold(change: ChangeRequest): boolean {
   return isComputing(change) || change.stackBase !== undefined;
 }

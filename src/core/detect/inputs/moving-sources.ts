@@ -348,7 +348,7 @@ function behindRepository(parts: readonly string[], isRepository: (url: string) 
   return ends === -1 ? "" : parts.slice(ends + 1).join("/");
 }
 
-/** More parts than the address of a repository has: GitLab allows twenty groups in each other. */
+/** More parts than the address of a repository has: hosts allow some twenty groups in each other. */
 const MOST_PARTS = 40;
 
 function endOfRepository(parts: readonly string[], first: number, isRepository: (url: string) => boolean): number {
