@@ -147,40 +147,12 @@ export function checksIn({ applications, previews }: Plan): readonly CheckResult
   return [...applications.flatMap(checksOf), ...previews.flatMap(({ content }) => content.checks ?? [])];
 }
 
-/** `checks: 3 passed, 1 failed`; empty without checks. */
-export function checksText(checks: readonly CheckResult[]): string {
-  const counts = countsOf(checks);
-  return counts === "" ? "" : `checks: ${counts}`;
-}
-
-/** The results of checks as sentences for a page; empty if nothing was checked. */
-export function checkSentences(checks: readonly CheckResult[]): readonly string[] {
-  const text = checksText(checks);
-  return text === "" ? [] : [`${capitalised(text)}.`];
-}
-
-/** The number of checks, and each failed one expanded with its output. @param outputs see `outputRoom`. */
-export function checkBlocks(
-  checks: readonly CheckResult[],
-  { section, outputs: room }: { readonly section: string | undefined; readonly outputs: number },
-): readonly Block[] {
-  if (checks.length === 0) return [];
-  const failed = checks.filter(isFailed).map((one) => failureText(one, room));
-  return [`**Checks:** ${countsOf(checks)}`, ...failed].map((text) => block(text, section));
-}
-
 /** `Required check conftest failed: exit code 1`. Untrusted. */
 export function failureTitle({ name, required, outcome: { reason } }: FailedCheck): string {
   return `${required ? "Required check" : "Check"} ${name} failed: ${reason}`;
 }
 
-function failureText(failed: FailedCheck, room: number): string {
-  const { output } = failed.outcome;
-  const said = output === "" ? "It printed nothing." : fence(shortened(output, room));
-  return details(`❌ ${failureTitle(failed)}`, said, { open: true });
-}
-
-function countsOf(checks: readonly CheckResult[]): string {
+export function countsOf(checks: readonly CheckResult[]): string {
   const failed = checks.filter(isFailed).length;
   const passed = checks.length - failed;
   return [...(passed === 0 ? [] : [`${passed} passed`]), ...(failed === 0 ? [] : [`${failed} failed`])].join(", ");
@@ -381,4 +353,21 @@ export function linksOf(
     head: host.commitUrl(change, change.headRevision),
     page: baseUrl === undefined || !auth.enabled ? undefined : baseUrl + changePagePath(change),
   };
+}
+
+const MAX_NAMES = 50;
+const MAX_NAME = 60;
+
+/** Counts what has no room, and names the first. @param which the end of the noun's phrase. */
+export function leftOut(
+  left: readonly string[],
+  noun: string,
+  which: string,
+  page: string | undefined,
+): readonly Block[] {
+  if (left.length === 0) return [];
+  const names = left.map((name) => code(shortened(name, MAX_NAME)));
+  const where = page === undefined ? "" : `; log in to read [their plan](<${page}>)`;
+  const what = `${counted(left.length, `more ${noun}`)}${which} ${left.length === 1 ? "is" : "are"}`;
+  return [block(`${what} not shown here for lack of room${where}: ${listed(names, MAX_NAMES)}`)];
 }

@@ -1,5 +1,7 @@
 import { besidesSentence, commitSentence } from "../core/diff/manifest-diff.js";
+import type { ApplicationName } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
+import { isFailed } from "../core/model/check.js";
 import { counted, type HostWords, listed } from "../core/model/host-words.js";
 import type { ClusterCheck, UntriedObjects } from "../core/model/plan/cluster-check.js";
 import {
@@ -9,12 +11,11 @@ import {
   leftIn,
   type ObjectNote,
 } from "../core/model/plan/manifest-diff.js";
-import { type ApplicationPlan, checksOf, isWithheld, type PlanLock } from "../core/model/plan/plan.js";
+import { type ApplicationPlan, checksOf, isWithheld, type PlanLock, previewedDiff } from "../core/model/plan/plan.js";
 import { isDangerous } from "../core/policy/application-state.js";
 import {
   type Block,
   block,
-  checkBlocks,
   code,
   fence,
   firstLines,
@@ -25,6 +26,7 @@ import {
   warning,
 } from "./parts.js";
 import {
+  checkBlocks,
   againstCluster,
   consequenceLines,
   definitionBlocks,
@@ -296,3 +298,31 @@ function shownCause(reason: string): string {
 
 /** An application whose two sides were rendered. */
 type EvaluatedPlan = Extract<ApplicationPlan, { readonly kind: "evaluated" }>;
+
+/** Applications of a plan that stand in one collapsible; a single one without a title stands open. */
+export interface Arranged {
+  readonly title: string | undefined;
+  readonly placed: readonly Placed[];
+  /** The application before the collapsible, whose row tells of these as well. */
+  readonly like?: ApplicationName | undefined;
+}
+
+export function comesFirst(plan: ApplicationPlan): boolean {
+  return isDangerous(plan) || hasFailedCheck(plan);
+}
+
+/** Whether there is something to read besides the diff, which must not stand folded. */
+export function tellsMore(plan: ApplicationPlan): boolean {
+  if (plan.warnings.length > 0 || plan.lock.kind === "held" || hasFailedCheck(plan)) return true;
+  if (plan.kind === "new") {
+    const { preview } = plan;
+    return preview?.kind === "failed" ? preview.withheld !== true : (previewedDiff(preview)?.cautions.length ?? 0) > 0;
+  }
+  if (plan.kind !== "evaluated") return false;
+  const { cautions, secrets } = plan.diff;
+  return plan.definition !== undefined || cautions.length + secrets.length + driftOf(plan.diff).length > 0;
+}
+
+function hasFailedCheck(plan: ApplicationPlan): boolean {
+  return checksOf(plan).some(isFailed);
+}

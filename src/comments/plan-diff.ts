@@ -1,5 +1,6 @@
 import { secretSentences } from "../core/diff/manifest-diff.js";
 import type { ApplicationName } from "../core/model/brand.js";
+import { type CheckResult, type FailedCheck, isFailed } from "../core/model/check.js";
 import { counted, listed } from "../core/model/host-words.js";
 import type { AgainstCluster, ManifestDiff, NameChanges, ResourceChange } from "../core/model/plan/manifest-diff.js";
 import type { Evaluated, Unevaluated } from "../core/model/plan/plan.js";
@@ -17,6 +18,8 @@ import {
   sentence,
   shortened,
   withoutDeceivers,
+  failureTitle,
+  countsOf,
 } from "./parts.js";
 
 /** An application and its diff. */
@@ -239,4 +242,20 @@ export function namesIn(names: readonly string[]): string {
     names.map((name) => code(shortened(name, MAX_NAME))),
     MAX_NAMES,
   );
+}
+
+/** The number of checks, and each failed one expanded with its output. @param outputs see `outputRoom`. */
+export function checkBlocks(
+  checks: readonly CheckResult[],
+  { section, outputs: room }: { readonly section: string | undefined; readonly outputs: number },
+): readonly Block[] {
+  if (checks.length === 0) return [];
+  const failed = checks.filter(isFailed).map((one) => failureText(one, room));
+  return [`**Checks:** ${countsOf(checks)}`, ...failed].map((text) => block(text, section));
+}
+
+function failureText(failed: FailedCheck, room: number): string {
+  const { output } = failed.outcome;
+  const said = output === "" ? "It printed nothing." : fence(shortened(output, room));
+  return details(`❌ ${failureTitle(failed)}`, said, { open: true });
 }

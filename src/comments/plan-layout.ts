@@ -1,31 +1,22 @@
 import type { ApplicationName } from "../core/model/brand.js";
-import { isFailed } from "../core/model/check.js";
-import { groupedBy } from "../core/model/collections.js";
-import { counted, listed } from "../core/model/host-words.js";
+import { counted } from "../core/model/host-words.js";
 import { driftOf, type ResourceChange } from "../core/model/plan/manifest-diff.js";
-import {
-  type ApplicationPlan,
-  checksOf,
-  type PreviewContent,
-  previewedDiff,
-  shownDiff,
-} from "../core/model/plan/plan.js";
+import { type ApplicationPlan, type PreviewContent, previewedDiff, shownDiff } from "../core/model/plan/plan.js";
 import { isDangerous } from "../core/policy/application-state.js";
-import { type Block, block, code, details, pack, shortened } from "./parts.js";
-import { applicationBlocks, type ApplicationOptions, type Placed } from "./plan-application.js";
+import { type Block, block, details, pack, leftOut } from "./parts.js";
+import {
+  applicationBlocks,
+  type ApplicationOptions,
+  type Placed,
+  type Arranged,
+  comesFirst,
+  tellsMore,
+} from "./plan-application.js";
 import { type Diffed, type Diffing, diffKey, type DiffRooms } from "./plan-diff.js";
 import { isUrgent, type PreviewGroup, previewsBlocks } from "./plan-previews.js";
 
 /** The most comments of one plan. What does not fit is counted, and its first names are listed. */
 export const MAX_PARTS = 8;
-
-/** Applications of a plan that stand in one collapsible; a single one without a title stands open. */
-export interface Arranged {
-  readonly title: string | undefined;
-  readonly placed: readonly Placed[];
-  /** The application before the collapsible, whose row tells of these as well. */
-  readonly like?: ApplicationName | undefined;
-}
 
 /**
  * Puts dangerous applications and those with failed checks first. Folds applications that are like an earlier one, and
@@ -110,38 +101,11 @@ function shapeOf(preview: PreviewContent | undefined): string | undefined {
   }
 }
 
-/** Applications that one line of an overview may stand for: their blocks stand together, and there is nothing to warn of. */
-export function alike(arranged: readonly Arranged[]): readonly (readonly ApplicationPlan[])[] {
-  const all = arranged.flatMap(({ title, placed, like }) =>
-    placed.map(({ plan }) => ({ plan, first: title === undefined ? plan.application : like })),
-  );
-  const groups = groupedBy(all, ({ plan, first }) => {
-    return JSON.stringify([comesFirst(plan) || tellsMore(plan) ? plan.application : undefined, first]);
-  });
-  return [...groups.values()].map((group) => group.map(({ plan }) => plan));
-}
-
-function comesFirst(plan: ApplicationPlan): boolean {
-  return isDangerous(plan) || hasFailedCheck(plan);
-}
-
 /** Proven unchanged, with nothing else to say about it. */
 function isQuiet(plan: ApplicationPlan): boolean {
   if (plan.kind !== "evaluated" || plan.verdict !== "unchanged" || plan.writesDefinition) return false;
   const { resources, onlyCommit } = plan.diff;
   return resources.length === 0 && onlyCommit.length === 0 && !tellsMore(plan);
-}
-
-/** Whether there is something to read besides the diff, which must not stand folded. */
-function tellsMore(plan: ApplicationPlan): boolean {
-  if (plan.warnings.length > 0 || plan.lock.kind === "held" || hasFailedCheck(plan)) return true;
-  if (plan.kind === "new") {
-    const { preview } = plan;
-    return preview?.kind === "failed" ? preview.withheld !== true : (previewedDiff(preview)?.cautions.length ?? 0) > 0;
-  }
-  if (plan.kind !== "evaluated") return false;
-  const { cautions, secrets } = plan.diff;
-  return plan.definition !== undefined || cautions.length + secrets.length + driftOf(plan.diff).length > 0;
 }
 
 interface Around {
@@ -235,8 +199,6 @@ function without<T>(all: readonly T[], some: readonly T[]): readonly T[] {
 }
 
 const ROOM_FOR_NAMES = 4000;
-const MAX_NAMES = 50;
-const MAX_NAME = 60;
 
 /** Drops the last ones that do not fit even without their diffs; of those that `stays`, only what has no room in `most`. */
 function fitting<T>(
@@ -258,20 +220,6 @@ function fitting<T>(
 
 function namesOf({ placed }: Arranged): readonly ApplicationName[] {
   return placed.map(({ plan }) => plan.application);
-}
-
-/** Counts what has no room, and names the first. @param which the end of the noun's phrase. */
-export function leftOut(
-  left: readonly string[],
-  noun: string,
-  which: string,
-  page: string | undefined,
-): readonly Block[] {
-  if (left.length === 0) return [];
-  const names = left.map((name) => code(shortened(name, MAX_NAME)));
-  const where = page === undefined ? "" : `; log in to read [their plan](<${page}>)`;
-  const what = `${counted(left.length, `more ${noun}`)}${which} ${left.length === 1 ? "is" : "are"}`;
-  return [block(`${what} not shown here for lack of room${where}: ${listed(names, MAX_NAMES)}`)];
 }
 
 const ROOM_FOR_FOLD = 200;
@@ -359,8 +307,4 @@ function driftDiffs(plan: ApplicationPlan): readonly Diff[] {
 function resourceDiffs(resources: readonly ResourceChange[]): readonly Diff[] {
   const most = Number.POSITIVE_INFINITY;
   return resources.map((of) => ({ of, size: of.diff.length + of.title.length + BESIDE, most, around: resources }));
-}
-
-function hasFailedCheck(plan: ApplicationPlan): boolean {
-  return checksOf(plan).some(isFailed);
 }

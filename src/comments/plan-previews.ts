@@ -3,8 +3,16 @@ import { groupedBy } from "../core/model/collections.js";
 import { counted, type HostWords, listed } from "../core/model/host-words.js";
 import type { ManifestDiff } from "../core/model/plan/manifest-diff.js";
 import { type Preview, type PreviewContent, previewedDiff, type PreviewOrigin } from "../core/model/plan/plan.js";
-import { type Block, block, checkBlocks, code, details, fence, pack, shortened } from "./parts.js";
-import { consequenceLines, diffBlocks, diffKey, type DiffRoom, secretLines, stayLines } from "./plan-diff.js";
+import { type Block, block, code, details, fence, pack, shortened } from "./parts.js";
+import {
+  checkBlocks,
+  consequenceLines,
+  diffBlocks,
+  diffKey,
+  type DiffRoom,
+  secretLines,
+  stayLines,
+} from "./plan-diff.js";
 
 /** An application that the merge adds, changes or removes, and others with the same content. */
 export interface PreviewGroup {

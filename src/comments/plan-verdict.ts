@@ -1,6 +1,6 @@
 import { shortRevision } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import { isFailed } from "../core/model/check.js";
+import { isFailed, type CheckResult } from "../core/model/check.js";
 import { counted, type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import { type Danger, driftOf, leftIn, type ManifestDiff } from "../core/model/plan/manifest-diff.js";
 import {
@@ -18,7 +18,6 @@ import {
   applicationLink,
   changeLink,
   checksIn,
-  checksText,
   code,
   headLink,
   joined,
@@ -26,6 +25,8 @@ import {
   type Links,
   sentence,
   shortened,
+  capitalised,
+  countsOf,
 } from "./parts.js";
 import { deployedText, type Present } from "./present.js";
 
@@ -70,6 +71,12 @@ export function overviewOf(
     isAsking(plan) ? ASKING : "",
   ];
   return { verdict: joined(verdict, " · "), table };
+}
+
+/** `checks: 3 passed, 1 failed`; empty without checks. */
+function checksText(checks: readonly CheckResult[]): string {
+  const counts = countsOf(checks);
+  return counts === "" ? "" : `checks: ${counts}`;
 }
 
 /** The first line of a plan that has no applications to plan, which still says what its ApplicationSets do. */
@@ -374,4 +381,10 @@ function failedChecksText(plan: ApplicationPlan): string {
     .map(({ name }) => code(name));
   if (names.length === 0) return "";
   return `❌ ${names.length === 1 ? "check" : "checks"} ${names.join(", ")} failed`;
+}
+
+/** The results of checks as sentences for a page; empty if nothing was checked. */
+export function checkSentences(checks: readonly CheckResult[]): readonly string[] {
+  const text = checksText(checks);
+  return text === "" ? [] : [`${capitalised(text)}.`];
 }

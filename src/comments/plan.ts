@@ -1,6 +1,7 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import { isFailed } from "../core/model/check.js";
+import { groupedBy } from "../core/model/collections.js";
 import { type Member, movesOf, withoutReview } from "../core/model/effect.js";
 import type { LockLost } from "../core/model/event.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
@@ -40,8 +41,10 @@ import {
   toCopy,
   unreadText,
   warning,
+  leftOut,
 } from "./parts.js";
-import { alike, arrange, type Arranged, layOut, leftOut } from "./plan-layout.js";
+import { type Arranged, comesFirst, tellsMore } from "./plan-application.js";
+import { arrange, layOut } from "./plan-layout.js";
 import { groupPreviews, type PreviewGroup } from "./plan-previews.js";
 import { nothingLine, overviewOf, type VerdictOptions } from "./plan-verdict.js";
 import { presentText } from "./present.js";
@@ -148,6 +151,17 @@ function openingBlocks(
   const present = options.present === undefined ? "" : presentText(options.present, names, options.links);
   const texts = [movedText(plan), verdict, present, turn, movesText(plan), table, stagesText(plan, options)];
   return cutBlocks(blocksOf(texts), limit / 2);
+}
+
+/** Applications that one line of an overview may stand for: their blocks stand together, and there is nothing to warn of. */
+function alike(arranged: readonly Arranged[]): readonly (readonly ApplicationPlan[])[] {
+  const all = arranged.flatMap(({ title, placed, like }) =>
+    placed.map(({ plan }) => ({ plan, first: title === undefined ? plan.application : like })),
+  );
+  const groups = groupedBy(all, ({ plan, first }) => {
+    return JSON.stringify([comesFirst(plan) || tellsMore(plan) ? plan.application : undefined, first]);
+  });
+  return [...groups.values()].map((group) => group.map(({ plan }) => plan));
 }
 
 const MAX_IN_STAGE = 5;

@@ -1,6 +1,7 @@
-import { checkSentences, failureTitle } from "../../comments/parts.js";
+import { failureTitle } from "../../comments/parts.js";
 import { clusterSentences, QUIET } from "../../comments/plan-application.js";
 import { againstCluster } from "../../comments/plan-diff.js";
+import { checkSentences } from "../../comments/plan-verdict.js";
 import { besidesSentence, commitSentence, secretSentences } from "../../core/diff/manifest-diff.js";
 import { type CheckResult, isFailed } from "../../core/model/check.js";
 import { counted, type HostWords, plainText } from "../../core/model/host-words.js";
