@@ -1,9 +1,7 @@
-import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import { type FailedCheck, isFailed } from "../model/check.js";
 import { finishInTurns, nextTurn } from "../model/collections.js";
 import { byApplication, type Deployment } from "../model/deployment.js";
-import type { Member } from "../model/effect.js";
 import {
   DeployerFailure,
   HostFailure,
@@ -28,32 +26,24 @@ import {
 import type { AccessCommand, Settings } from "../model/settings.js";
 import { isDangerous } from "../policy/application-state.js";
 import {
-  accessRulesFor,
-  approvalNeeds,
   besides,
-  byNameAlone,
   definedInOf,
   type Deployed,
-  deployedIn,
-  holdsOn,
-  requiresUpToDate,
-  startsOnApproval,
+  otherFacts,
+  requirementsIn,
   takingEffect,
 } from "../policy/effect-rules.js";
 import {
   type ApplicationFacts,
   blankFacts,
   type FactName,
-  type Requires,
   type UntoldSoFar,
   type Facts,
   NOTHING_FAILED,
   type RecordFacts,
   writersIn,
 } from "../policy/facts.js";
-import { waitsIn } from "../policy/stages.js";
 import type { CommandContext } from "../ports/context.js";
-import { introducing } from "../survey/driving-right.js";
 import { type AccessContext, barredFrom } from "./access.js";
 import {
   type ApprovalContext,
@@ -260,28 +250,6 @@ export function* storedFacts(stored: Stored): Generator<void, Facts> {
   };
 }
 
-/** What limits a deployment by this change request. */
-type Rules = Pick<Stored, "change" | "settings" | "holds">;
-
-/** What a deployment of an application requires by the plan. */
-export function requirementsIn(plan: Plan | undefined, rules: Rules): (application: ApplicationName) => Requires {
-  const planned = new Map(plan?.applications.map((one) => [one.application, one]));
-  const deployed = deployedIn(plan, rules.change);
-  const { stages } = rules.settings;
-  const waits = isPlanOf(plan, rules.change) ? stages.map((some) => waitsIn(plan, some)) : [];
-  return (application) => {
-    const back = { application, members: unmoved(planned.get(application)) };
-    const staged = waits.flatMap((some) => some.get(application) ?? []);
-    return { ...requiresOf(deployed(application), back, rules), ...(staged.length > 0 && { stages: staged }) };
-  };
-}
-
-function otherFacts(deployed: Deployed, rules: Rules): ApplicationFacts {
-  const requires = requiresOf(deployed, deployed, rules);
-  const { application } = deployed;
-  return { application, planned: undefined, lock: undefined, record: undefined, foreign: [], requires, now: undefined };
-}
-
 function plannedFacts(plan: ApplicationPlan, reachedFrom: ReturnType<typeof checkedIn>) {
   const evaluated = plan.kind === "evaluated" ? plan : undefined;
   const reached = (plan.kind === "evaluated" ? reachedFrom(plan.application) : []).flatMap(({ application, checks }) =>
@@ -320,37 +288,6 @@ function recordFacts(record: Deployment, { baseRevision }: ChangeRequest): Recor
 /** If svc did not see the end, it has certainly ended when svc found its outcome. */
 function endOf({ timestamp, seconds, settledAt }: Deployment): string | undefined {
   return seconds === undefined ? settledAt : new Date(Date.parse(timestamp) + seconds * 1000).toISOString();
-}
-
-/** The members of a plan as a rollback sees them: it moves nothing, so that only rules require an approval. */
-function unmoved(planned: ApplicationPlan | undefined): readonly Member[] {
-  const members = planned?.effect.members ?? [];
-  return members.map((member) => ({ ...member, definition: { kind: "unchanged" }, problem: undefined }));
-}
-
-/** @param back what a rollback of it reaches. */
-function requiresOf(deployed: Deployed, back: Deployed, { change, settings, holds }: Rules): Requires {
-  const { application } = deployed;
-  const obstacle = introducing(deployed, { settings, change });
-  const allowed = (command: AccessCommand, { members }: Deployed) =>
-    members.length === 0
-      ? settings.accessTo({ name: application, definedIn: deployed.definedIn }, command)
-      : members.flatMap((member) => accessRulesFor(member, command, settings));
-  const held = holdsOn(deployed, holds);
-  const [alone = deployed] = byNameAlone([application]);
-  return {
-    approvals: { sync: approvalNeeds([deployed], settings), rollback: approvalNeeds([back], settings) },
-    upToDate: requiresUpToDate(deployed, settings),
-    ...(startsOnApproval(deployed, settings) ? { onApproval: true } : {}),
-    ...(obstacle === undefined ? {} : { obstacle }),
-    ...(held.length === 0 ? {} : { holds: held }),
-    allowed: {
-      plan: allowed("plan", alone),
-      sync: allowed("sync", deployed),
-      rollback: allowed("rollback", back),
-      unlock: allowed("unlock", alone),
-    },
-  };
 }
 
 function needApproval({ applications, others }: Facts): boolean {

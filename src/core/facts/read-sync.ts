@@ -10,7 +10,7 @@ import type { Lock } from "../model/lock.js";
 import { isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import { approvalNeedsOf, touchedBy, isAnnounced } from "../policy/application-state.js";
-import { definedInOf, deployedOf } from "../policy/effect-rules.js";
+import { definedInOf, deployedOf, requirementsIn } from "../policy/effect-rules.js";
 import type { ApplicationFacts, Asker, Facts, NowFacts, ReachedFacts, UntoldSoFar } from "../policy/facts.js";
 import type { CommandContext, Commits, OpenedChange } from "../ports/context.js";
 import { asPlanned, findInputGaps } from "../survey/behind-base.js";
@@ -24,7 +24,7 @@ import { survey, type Survey, type SurveySource } from "../survey/survey.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
 import { type ApprovalContext, createApprovals, createLifting, type WhyWithheld, withholdingOf } from "./approval.js";
 import { readMissed } from "./missed.js";
-import { type ReadFacts, requirementsIn, tell } from "./read-facts.js";
+import { type ReadFacts, tell } from "./read-facts.js";
 
 /** The facts of a sync, and the applications as it would deploy them. */
 interface SyncReading {

@@ -1,11 +1,19 @@
 import { mayMeanName } from "../../config/pattern.js";
 import { strictest } from "../../config/rules/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
+import type { ChangeRequest } from "../model/change-request.js";
 import { groupedBy } from "../model/collections.js";
 import { type Member, movesOf, ruledAs, whyBound, withoutReview } from "../model/effect.js";
 import type { Hold, HoldOf } from "../model/hold.js";
 import { listed } from "../model/host-words.js";
-import { isPlanOf, type Plan, type PlannedFor, previewedDiff, shownDiff } from "../model/plan/plan.js";
+import {
+  type ApplicationPlan,
+  isPlanOf,
+  type Plan,
+  type PlannedFor,
+  previewedDiff,
+  shownDiff,
+} from "../model/plan/plan.js";
 import type { MemberNeed } from "../model/result.js";
 import type {
   AccessCommand,
@@ -15,6 +23,9 @@ import type {
   RuledApplication,
   Settings,
 } from "../model/settings.js";
+import { introducing } from "../survey/driving-right.js";
+import type { ApplicationFacts, Requires } from "./facts.js";
+import { waitsIn } from "./stages.js";
 
 /** An application that is about to be deployed, and everything that a deployment of it reaches. */
 export interface Deployed {
@@ -43,7 +54,7 @@ export function deployedOf(
 }
 
 /** Tells for any application what its deployment reaches, as `deployedOf` does for a list of them. */
-export function deployedIn(plan: Plan | undefined, change: PlannedFor): (application: ApplicationName) => Deployed {
+function deployedIn(plan: Plan | undefined, change: PlannedFor): (application: ApplicationName) => Deployed {
   if (!isPlanOf(plan, change)) return (application) => ({ application, members: [] });
   const known = new Map(plan.applications.map((one) => [one.application, one.effect]));
   const reach = reachIn(plan);
@@ -130,7 +141,7 @@ export function requiresUpToDate(deployed: Deployed, settings: Settings): boolea
 }
 
 /** Whether every rule for what is deployed lets an approval start the sync. */
-export function startsOnApproval(deployed: Deployed, settings: Settings): boolean {
+function startsOnApproval(deployed: Deployed, settings: Settings): boolean {
   return strictest(ruledOf(deployed).map((one) => settings.requirementsFor(one))).onApproval === true;
 }
 
@@ -195,4 +206,62 @@ export function definedInOf(all: readonly Deployed[]): readonly DefinedIn[] {
 
 function isSensitive({ sensitive = [] }: Deployed): boolean {
   return sensitive.length > 0;
+}
+
+/** What limits a deployment by this change request. */
+interface Rules {
+  readonly change: ChangeRequest;
+  readonly settings: Settings;
+  readonly holds: readonly Hold[];
+}
+
+/** What a deployment of an application requires by the plan. */
+export function requirementsIn(plan: Plan | undefined, rules: Rules): (application: ApplicationName) => Requires {
+  const planned = new Map(plan?.applications.map((one) => [one.application, one]));
+  const deployed = deployedIn(plan, rules.change);
+  const { stages } = rules.settings;
+  const waits = isPlanOf(plan, rules.change) ? stages.map((some) => waitsIn(plan, some)) : [];
+  return (application) => {
+    const back = { application, members: unmoved(planned.get(application)) };
+    const staged = waits.flatMap((some) => some.get(application) ?? []);
+    return { ...requiresOf(deployed(application), back, rules), ...(staged.length > 0 && { stages: staged }) };
+  };
+}
+
+/** The facts of something that this change request did not plan: only what its deployment requires. */
+export function otherFacts(deployed: Deployed, rules: Rules): ApplicationFacts {
+  const requires = requiresOf(deployed, deployed, rules);
+  const { application } = deployed;
+  return { application, planned: undefined, lock: undefined, record: undefined, foreign: [], requires, now: undefined };
+}
+
+/** The members of a plan as a rollback sees them: it moves nothing, so that only rules require an approval. */
+function unmoved(planned: ApplicationPlan | undefined): readonly Member[] {
+  const members = planned?.effect.members ?? [];
+  return members.map((member) => ({ ...member, definition: { kind: "unchanged" }, problem: undefined }));
+}
+
+/** @param back what a rollback of it reaches. */
+function requiresOf(deployed: Deployed, back: Deployed, { change, settings, holds }: Rules): Requires {
+  const { application } = deployed;
+  const obstacle = introducing(deployed, { settings, change });
+  const allowed = (command: AccessCommand, { members }: Deployed) =>
+    members.length === 0
+      ? settings.accessTo({ name: application, definedIn: deployed.definedIn }, command)
+      : members.flatMap((member) => accessRulesFor(member, command, settings));
+  const held = holdsOn(deployed, holds);
+  const [alone = deployed] = byNameAlone([application]);
+  return {
+    approvals: { sync: approvalNeeds([deployed], settings), rollback: approvalNeeds([back], settings) },
+    upToDate: requiresUpToDate(deployed, settings),
+    ...(startsOnApproval(deployed, settings) ? { onApproval: true } : {}),
+    ...(obstacle === undefined ? {} : { obstacle }),
+    ...(held.length === 0 ? {} : { holds: held }),
+    allowed: {
+      plan: allowed("plan", alone),
+      sync: allowed("sync", deployed),
+      rollback: allowed("rollback", back),
+      unlock: allowed("unlock", alone),
+    },
+  };
 }
