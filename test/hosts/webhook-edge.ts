@@ -6,7 +6,8 @@ import express from "express";
 import { signature } from "../../sandbox/gitlab/hooks/hook-sender.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import { gitlabWebhook } from "../../src/hosts/gitlab/webhook.js";
-import { BODY_LIMITS, BodyBudget, type BodyLimits, type WebhookRefusal } from "../../src/hosts/receive-body.js";
+import { BODY_LIMITS, BodyBudget, type BodyLimits } from "../../src/hosts/receive-body.js";
+import type { WebhookRefusal } from "../../src/hosts/webhook-route.js";
 import { type LogLine, recordingLog } from "../recording-log.js";
 
 const SIGNING_TOKEN = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;

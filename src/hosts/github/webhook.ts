@@ -14,8 +14,15 @@ import {
   repositoryField,
   revisionField,
 } from "../host-answer.js";
-import type { BodyCheck, Receipt } from "../receive-body.js";
-import { queueEvent, type Translation, type WebhookIntake, webhookRoute, type WebhookRoute } from "../webhook-route.js";
+import type { BodyCheck } from "../receive-body.js";
+import {
+  queueEvent,
+  type Receipt,
+  type Translation,
+  type WebhookIntake,
+  webhookRoute,
+  type WebhookRoute,
+} from "../webhook-route.js";
 import { QUEUE_BRANCHES } from "./commit-reports.js";
 
 /** The events that the App subscribes to: https://docs.github.com/webhooks/webhook-events-and-payloads */
