@@ -1,10 +1,13 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
+import { markTask } from "../../../src/core/diff/diff-task.js";
 import { type ObjectAnswers, readIgnoreRules } from "../../../src/core/diff/live/live-objects.js";
 import { diffBoth, diffLive } from "../../../src/core/diff/live/live-outcome.js";
 import { identify, keyOf } from "../../../src/core/diff/manifest-key.js";
+import type { Marks } from "../../../src/core/diff/summarise.js";
 import type { ApplicationSpec, Manifest } from "../../../src/core/model/application.js";
 import { isJsonObject, type Json, jsonText } from "../../../src/core/model/json.js";
+import { kept } from "../../../src/core/ports/compute.js";
 import type { LiveResource } from "../../../src/core/ports/deployer.js";
 import { BASE, diff, HEAD, object } from "./resource.js";
 
@@ -856,4 +859,24 @@ describe("for any objects", () => {
       }),
     );
   });
+});
+
+test("a rule for a namespace is about no object without one, whatever the namespace of its application", () => {
+  const thing = (x: number) => object("example.com/v1/Thing", "t", { spec: { x } });
+  const spec = { ignoreDifferences: [{ group: "*", kind: "*", namespace: "guestbook", jsonPointers: ["/spec/x"] }] };
+  const live = liveOf(thing(1), { namespace: "", live: thing(1), whole: thing(1) });
+  const one = {
+    base: [thing(1)],
+    head: [thing(2)],
+    live: [live],
+    spec,
+    syncOptions: ["RespectIgnoreDifferences=true"],
+  };
+  expect(changedLines(liveDiff(one))).toEqual(["- x: 1", "+ x: 2"]);
+  const identity = identify(thing(1), "guestbook");
+  const sides = kept([[keyOf(identity), { identity, base: thing(1), head: thing(2), hook: false }] as const], 0);
+  const { ignored } = requestOf(one);
+  const answers = { [keyOf(identity)]: Object.values(answered(live, thing(2)))[0] } as ObjectAnswers;
+  const [mark] = markTask.run({ sides, answers, ignored, syncOptions: one.syncOptions }) as Marks;
+  expect(mark?.after).toMatchObject({ left: false });
 });

@@ -215,6 +215,13 @@ export function ignoredOf(
   };
 }
 
+/** The rules that apply to an object that may be in the cluster, which alone tells whether its kind has a namespace. */
+export function ignoredIn(ignored: IgnoreRules, { identity, whole }: Pick<InCluster, "identity" | "whole">): Ignored {
+  const { namespace } = isJsonObject(whole?.metadata) ? whole.metadata : {};
+  const place = whole === undefined ? identity.namespace : typeof namespace === "string" ? namespace : "";
+  return ignoredOf(ignored, { ...identity, namespace: place });
+}
+
 /** Whether a sync may write fields of the object that Kubernetes' answer about it lacks, since Argo CD ignores them. */
 export function writesIgnored(ignored: IgnoreRules, identity: ManifestIdentity): boolean {
   if (ignored.respected === "yes") return false;

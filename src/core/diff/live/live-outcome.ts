@@ -17,6 +17,7 @@ import {
 import { meanTheSame, type Sides, summarise } from "../summarise.js";
 import {
   type Ignored,
+  ignoredIn,
   ignoredOf,
   type IgnoreRules,
   type InCluster,
@@ -50,7 +51,7 @@ interface Outcome extends Sides {
 export function outcomeOf(one: InCluster, applying: Applying): Outcome {
   const { identity, hook } = one;
   if (!one.inCluster) return { ...one, doubts: [], kept: [], left: [] };
-  const rules = ignoredOf(applying.ignored, identity);
+  const rules = ignoredIn(applying.ignored, one);
   const paths = ignoredPaths(one, rules, applying);
   const respected = applying.ignored.respected === "yes";
   const left = respected ? paths.map((path) => asPatched(path, one)) : [];
@@ -85,7 +86,7 @@ export function outcomeOf(one: InCluster, applying: Applying): Outcome {
 function driftOf(one: InCluster, applying: Applying): Sides {
   const { identity, hook } = one;
   const wanted = one.base ?? one.head;
-  const hidden = wanted === undefined ? [] : ignoredPaths(one, ignoredOf(applying.ignored, identity), applying);
+  const hidden = wanted === undefined ? [] : ignoredPaths(one, ignoredIn(applying.ignored, one), applying);
   const present = hidden.length === 0 ? one.live : one.whole;
   const same = jsonEqual(wanted, one.head);
   const compared = { ...one, live: present, answer: same ? one.answer : undefined };
