@@ -82,7 +82,8 @@ export async function awaitHealth(
       return { kind: "healthy", health: last.health, unhealthy: last.unhealthy };
     }
     if (held && last !== undefined && streak?.word === "bad") return degraded(last);
-    if (left <= 0 && streak?.word !== "good") return timedOut(last, timeoutMs);
+    // One that is healthy by now has the time to stay so, and not for ever if its health changes again and again.
+    if (left <= (streak?.word === "good" ? -2 * HOLDS_AFTER_MS : 0)) return timedOut(last, timeoutMs);
     await clock.sleep(left > 0 ? Math.min(pause, left) : POLL_MS);
     pause = Math.min(Math.round(pause * POLL_GROWTH), LONGEST_POLL_MS);
   }
@@ -111,12 +112,10 @@ function timedOut(last: Compared | undefined, timeoutMs: number): HealthEnd {
   const waited = `within ${Math.round(timeoutMs / 1000)} seconds`;
   if (last !== undefined) {
     const { health, unhealthy } = last;
-    return {
-      kind: "unhealthy",
-      health,
-      unhealthy,
-      message: `it did not get healthy ${waited}: Argo CD reports it as ${health}`,
-    };
+    const message = isWell(health)
+      ? "it did not stay healthy for 30 seconds"
+      : `it did not get healthy ${waited}: Argo CD reports it as ${health}`;
+    return { kind: "unhealthy", health, unhealthy, message };
   }
   const message = `Argo CD did not compare it ${waited}, so its health is not known`;
   return { kind: "unhealthy", health: "Unknown", unhealthy: [], message };

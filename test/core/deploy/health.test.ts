@@ -105,6 +105,13 @@ test.each<[string, readonly Look[], object, number, number]>([
     300,
   ],
   [
+    "healthy each time, and never for long",
+    Array.from({ length: 200 }, (_, index) => changedAt(String(index))),
+    { kind: "unhealthy", message: "it did not stay healthy for 30 seconds" },
+    360,
+    365,
+  ],
+  [
     "another operation",
     ["Progressing", "replaced"],
     { kind: "unknown", message: "another operation ran while svc waited for its health" },
