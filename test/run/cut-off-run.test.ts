@@ -647,6 +647,22 @@ test.each<[string, (world: CutWorld) => Cut]>([
   ]);
 });
 
+test("what another one deployed counts, if the lock of a child was released while its parent was synced once more", async () => {
+  const world = withParent();
+  const [number, other] = [world.open(BOTH), world.open(config("web", "3"))];
+  for (const said of ["svc plan", "svc sync", "svc plan"]) await world.says(number, said);
+  const { sync } = world.deployer;
+  world.deployer.sync = async (request) => {
+    world.deployer.sync = sync;
+    await world.stores.locks.release(WEB, world.host.ref(number));
+    for (const said of ["svc plan", "svc sync"]) await world.says(other, said);
+    return sync.call(world.deployer, request);
+  };
+  await world.says(number, "svc sync");
+  expect(world.host.commentsOf(number).at(-1)).toContain("its lock is no longer this MR's");
+  expect(await world.stores.deployments.ofApplication(WEB)).toMatchObject([{ change: { number: other } }]);
+});
+
 test("what another one deployed since a rollback ended counts, also if the release of its lock is repeated", async () => {
   const world = new CutWorld();
   const [number, other] = [world.open(config("web", "2")), world.open(config("web", "3"))];

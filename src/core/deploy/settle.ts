@@ -133,7 +133,7 @@ async function writeOutcome(
     const seconds = Math.round((clock.now().getTime() - Date.parse(record.timestamp)) / 1000);
     return updateRecord({ ...record, outcome: endOf(outcome), undoing: undefined, seconds }, { deployments });
   }
-  if (outcome.earlier !== undefined) return deployments.save(outcome.earlier);
+  if (outcome.earlier !== undefined) return updateRecord(outcome.earlier, { deployments });
   return deployments.remove(record.application, record.change);
 }
 
