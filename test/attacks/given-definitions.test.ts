@@ -262,6 +262,28 @@ describe.each(HOSTS)("a definition that a child's own file gives it below a pare
     expect(bot.changes()).toEqual(["sync root"]);
   });
 
+  test.each<[string, string, RegExp]>([
+    ["require_approval: true", "svc sync --prune", /PR must be approved before sync/],
+    ["allowed_users: [bo]", "svc sync --prune", /may not run `svc sync`/],
+    ["allowed_users: [bo]", "svc sync --prune --dry-run", /may not run `svc sync`/],
+  ])(
+    "is not deleted by a parent that prunes, from which it was taken away earlier, against its rule %s: `%s`",
+    async (rule, command, refusal) => {
+      const rules = { ".svc.yaml": `sync_requirements: [{name: prod, ${rule}}]\n` };
+      const bot = await byFile(host, { files: () => rules });
+      await bot.forge.pushToBranch(REPOSITORY, "main", { "root/prod.yaml": null });
+      const destination = { server: "https://kubernetes.default.svc", namespace: "prod" };
+      bot.argocd.addApplication(prod(cloneUrlOf(bot.forge), "apps/prod", { destination }));
+      await bot.argocd.deploy("root");
+      const one = await bot.open({ "root/more.yaml": configMap("more", { value: "1" }) });
+      await expectRefused(bot, one, command, refusal);
+      bot.expectChanges("sync root");
+      await bot.comment(one, "svc sync");
+      expect(bot.changes()).toEqual(["sync root"]);
+      expect(bot.argocd.application("prod")).toBeDefined();
+    },
+  );
+
   test("is not created by a sync of the parent while another pull request holds its name", async () => {
     const bot = await byFile(host, { config: { defaults: { autoplan: false } } });
     const repoURL = cloneUrlOf(bot.forge);

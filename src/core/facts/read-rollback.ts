@@ -15,8 +15,8 @@ import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { inputsOfSide } from "../render/render.js";
 import { syncingSetOf } from "../survey/sets/set-failure.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
+import { leftOverIn } from "./pruned.js";
 import { type ReadFacts, tell } from "./read-facts.js";
-import { leftOverIn } from "./read-sync.js";
 
 /** The facts of a rollback, and the applications that it deploys. */
 export interface RollbackReading {

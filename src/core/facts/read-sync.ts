@@ -11,7 +11,7 @@ import { isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import { approvalNeedsOf, touchedBy, isAnnounced } from "../policy/application-state.js";
 import { definedInOf, deployedOf, requirementsIn } from "../policy/effect-rules.js";
-import type { ApplicationFacts, Asker, Facts, NowFacts, ReachedFacts, UntoldSoFar } from "../policy/facts.js";
+import type { ApplicationFacts, Asker, Facts, NowFacts, UntoldSoFar } from "../policy/facts.js";
 import type { CommandContext, Commits, OpenedChange } from "../ports/context.js";
 import { asPlanned, findInputGaps } from "../survey/behind-base.js";
 import { withPlannedDefinitions } from "../survey/children.js";
@@ -24,6 +24,7 @@ import { survey, type Survey, type SurveySource } from "../survey/survey.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
 import { type ApprovalContext, createApprovals, createLifting, type WhyWithheld, withholdingOf } from "./approval.js";
 import { readMissed } from "./missed.js";
+import { leftOverIn, withPruned } from "./pruned.js";
 import { type ReadFacts, tell } from "./read-facts.js";
 
 /** The facts of a sync, and the applications as it would deploy them. */
@@ -93,22 +94,6 @@ export async function readForSync(
       applications: facts.applications.map((one) => ({ ...one, now: now.get(one.application) })),
     },
   };
-}
-
-/** The Applications that a sync of these parents deletes if it prunes, since they, or their sets, left the files. Their locks are read last. */
-export async function leftOverIn(
-  subjects: readonly Pick<LiveSubject, "name" | "live">[],
-  { deployer, signal }: Pick<SyncSource, "deployer" | "signal">,
-): Promise<readonly ReachedFacts[]> {
-  const nameOf = await deployer.naming();
-  const left = subjects.flatMap(({ name, live: { leftOver = [] } }) => leftOver.map((title) => ({ title, name })));
-  const found = await allInTurns(left, async ({ title, name: parent }) => {
-    const [, set, namespace, name] = /^argoproj\.io\/Application(Set)? (?:([^/]*)\/)?([^/]+)$/.exec(title) ?? [];
-    if (name === undefined) return [];
-    const gone = set ? await deployer.applicationsOfSet({ name, namespace }, signal) : [nameOf(namespace, name)];
-    return gone.map((application) => ({ application, lock: undefined, deletedBy: [parent] }));
-  });
-  return found.flat();
 }
 
 /** A plan of another head or base branch is stale in any case. */
@@ -198,9 +183,9 @@ export async function readAgain(
 ): Promise<Confirmation> {
   const { host, change, deployer, user } = context;
   const untold: UntoldSoFar = { ...facts.untold };
-  const { plan, running, lacks = facts.plan?.lacks } = await planAgain(judged, everyApplication, untold, context);
-  const chosen = facts.applications.flatMap(({ application, now: one }) => (one === undefined ? [] : [application]));
-  const { deployed, settings, requires, required } = await rulesAgain(facts, chosen, { plan, untold }, context);
+  const found = await planAgain(judged, everyApplication, untold, context);
+  const { plan, running, lacks = facts.plan?.lacks } = found;
+  const { deployed, settings, requires, required } = await rulesAgain(facts, { ...found, untold }, context);
   const approvals = createApprovals(context);
   const [now, rulesMoved, mayWrite, barred, approval, live, locks, missed] = await Promise.all([
     tell(untold, "change", () => host.getChangeRequest(change), change),
@@ -329,12 +314,15 @@ async function illOf(record: Deployment, deployer: SyncSource["deployer"]): Prom
 
 /** The rules of other repositories may have changed; those of this one come with its base branch. */
 async function rulesAgain(
-  { asker }: Facts,
-  names: readonly ApplicationName[],
-  { plan, untold }: { readonly plan: Plan | undefined; readonly untold: UntoldSoFar },
-  { change, ...context }: Pick<ConfirmingSource, "change" | "settings" | "holds">,
+  facts: Facts,
+  found: Awaited<ReturnType<typeof planAgain>> & { readonly untold: UntoldSoFar },
+  context: ConfirmingSource,
 ) {
-  const holds = await tell(untold, "holds", () => context.holds.list(), []);
+  const { asker, applications } = facts;
+  const { change } = context;
+  const names = applications.flatMap(({ application, now }) => (now === undefined ? [] : [application]));
+  const holds = await tell(found.untold, "holds", () => context.holds.list(), []);
+  const plan = found.plan && (await withPruned(found.plan, facts, found.running ?? [], context));
   const deployed = deployedOf(plan, names, change);
   const settings = await context.settings.including(definedInOf(deployed), "again");
   const requires = requirementsIn(plan, { change, settings, holds });
