@@ -1,6 +1,13 @@
 import type { Request, RequestHandler, Response } from "express";
 import * as z from "zod";
 import type { Account } from "../../core/model/account.js";
+import type { AllHostWords } from "../../core/model/host-words.js";
+import type { EventQueue } from "../../core/ports/event-queue.js";
+import type { Notifications } from "../../core/ports/notifications.js";
+import type { Dependencies } from "../../run/line/run.js";
+import type { Stores } from "../../store/stores.js";
+import type { HostPageOf } from "../addresses.js";
+import type { DiffReaders } from "../diff-readers.js";
 import { viewerOf } from "../viewer.js";
 
 /** An answer of the API; without `body`, an error that says what to do. */
@@ -93,4 +100,17 @@ function shown(name: PropertyKey | undefined): string {
 export function pathPart({ params }: Request, name: string): string {
   const part = params[name];
   return typeof part === "string" ? part : "";
+}
+
+/** What the API needs of the service. */
+export interface ApiParts
+  extends
+    Pick<Dependencies, "holds" | "audit" | "publisher" | "timezone" | "clock" | "log">,
+    Pick<Stores, "locks" | "waiting" | "plans" | "users"> {
+  readonly readers: DiffReaders;
+  readonly hostWords: AllHostWords;
+  readonly hostPageOf: HostPageOf;
+  readonly push: EventQueue["push"];
+  readonly notifications: Notifications;
+  readonly newRunId: () => string;
 }

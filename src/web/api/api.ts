@@ -3,31 +3,18 @@ import express, { type ErrorRequestHandler, type RequestHandler, Router } from "
 import { parse } from "yaml";
 import * as z from "zod";
 import { shippedFile } from "../../config/files.js";
-import { withPresentLocks } from "../../core/commands/locks.js";
 import type { Account } from "../../core/model/account.js";
 import { type ApplicationName, applicationName } from "../../core/model/brand.js";
 import { changeRequestName, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
-import type { AllHostWords } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
 import { roleChange } from "../../core/ports/audit.js";
-import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
-import type { Notifications } from "../../core/ports/notifications.js";
 import type { RoleChange } from "../../core/ports/stores.js";
 import { recordAudit } from "../../run/answer/audit.js";
 import { callNext, keepPlaces } from "../../run/around/turns.js";
-import type { Stores } from "../../store/stores.js";
-import {
-  activityQuery,
-  auditQueryOf,
-  CHANGE_ADDRESS,
-  changeParameter,
-  type HostPageOf,
-  readChangeAddress,
-} from "../addresses.js";
-import type { DiffReaders } from "../diff-readers.js";
+import { changeParameter } from "../addresses.js";
 import { viewerOf } from "../viewer.js";
 import {
   answering,
@@ -38,19 +25,10 @@ import {
   readQuery,
   send,
   withoutQuery,
+  type ApiParts,
 } from "./answers.js";
-import { activityBody, lockBody, planBody, userBody } from "./bodies.js";
-import { type HoldParts, holdRoutes } from "./holds.js";
-
-/** What the API needs of the service. */
-export interface ApiParts extends HoldParts, Pick<Stores, "locks" | "waiting" | "plans" | "users"> {
-  readonly readers: DiffReaders;
-  readonly hostWords: AllHostWords;
-  readonly hostPageOf: HostPageOf;
-  readonly push: EventQueue["push"];
-  readonly notifications: Notifications;
-  readonly newRunId: () => string;
-}
+import { lockBody, userBody, readRoutes } from "./bodies.js";
+import { holdRoutes } from "./holds.js";
 
 const BASE = "/api/v1";
 
@@ -201,44 +179,6 @@ async function roleAnswer(change: RoleChange, by: Account, parts: ApiParts): Pro
       return { status: 200, body: { user: userBody(change.account) } };
     }
   }
-}
-
-const DEFAULT_LIMIT = 50;
-
-function readRoutes(parts: ApiParts): Router {
-  const { plans, audit, readers, hostWords, hostPageOf } = parts;
-  const router = Router();
-  router.get(
-    "/plans/:host/:owner/:repo/:number",
-    withoutQuery,
-    answering(async (request) => {
-      const change = readChangeAddress(request.params);
-      if (change === undefined) {
-        const error = `the address must be /api/v1/plans/${CHANGE_ADDRESS}, with subgroups encoded in <owner>`;
-        return { status: 400, error };
-      }
-      const plan = await plans.find(change);
-      if (plan === undefined) {
-        const error = `no plan is stored for ${changeRequestName(change)}: comment \`${hostWords[change.host].command} plan\` on it`;
-        return { status: 404, error };
-      }
-      const right = await readers.ask(viewerOf(request), plan.change);
-      if (right.kind === "hidden") return { status: 403, error: `${right.why} ${right.cure}`.trim() };
-      return { status: 200, body: { plan: planBody(await withPresentLocks(plan, parts), hostPageOf) } };
-    }),
-  );
-  router.get(
-    "/activity",
-    answering(async (request) => {
-      const query = readQuery(request, activityQuery);
-      if (query.kind === "wrong") return query.answer;
-      const asked = auditQueryOf(query.value, DEFAULT_LIMIT);
-      const entries = await audit.list(asked);
-      const next = entries.length === asked.limit ? entries.at(-1)?.id : undefined;
-      return { status: 200, body: { entries: entries.map((entry) => activityBody(entry, hostPageOf)), next } };
-    }),
-  );
-  return router;
 }
 
 const MOST_TRIES = 3;

@@ -1,5 +1,7 @@
+import { Router } from "express";
+import { withPresentLocks } from "../../core/commands/locks.js";
 import type { Account } from "../../core/model/account.js";
-import { changePagePath, type ChangeRequestRef } from "../../core/model/change-request.js";
+import { changePagePath, type ChangeRequestRef, changeRequestName } from "../../core/model/change-request.js";
 import type { CheckResult } from "../../core/model/check.js";
 import { plainText } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
@@ -12,7 +14,9 @@ import type {
   PreviewContent,
 } from "../../core/model/plan/plan.js";
 import type { AuditRecord } from "../../core/ports/audit.js";
-import type { HostPageOf } from "../addresses.js";
+import { type HostPageOf, activityQuery, auditQueryOf, CHANGE_ADDRESS, readChangeAddress } from "../addresses.js";
+import { viewerOf } from "../viewer.js";
+import { answering, readQuery, withoutQuery, type ApiParts } from "./answers.js";
 
 /** The bodies of `/api/v1`, described in `openapi.yaml`. Members without a value are omitted. */
 
@@ -166,4 +170,42 @@ function planLockBody(lock: PlanLock, hostPageOf: HostPageOf) {
 
 function setBody({ name, sourceFile, added, removed, changed, notes, problem, failure }: ApplicationSetPreview) {
   return { name, source_file: sourceFile, added, removed, changed, notes, problem, failure };
+}
+
+const DEFAULT_LIMIT = 50;
+
+export function readRoutes(parts: ApiParts): Router {
+  const { plans, audit, readers, hostWords, hostPageOf } = parts;
+  const router = Router();
+  router.get(
+    "/plans/:host/:owner/:repo/:number",
+    withoutQuery,
+    answering(async (request) => {
+      const change = readChangeAddress(request.params);
+      if (change === undefined) {
+        const error = `the address must be /api/v1/plans/${CHANGE_ADDRESS}, with subgroups encoded in <owner>`;
+        return { status: 400, error };
+      }
+      const plan = await plans.find(change);
+      if (plan === undefined) {
+        const error = `no plan is stored for ${changeRequestName(change)}: comment \`${hostWords[change.host].command} plan\` on it`;
+        return { status: 404, error };
+      }
+      const right = await readers.ask(viewerOf(request), plan.change);
+      if (right.kind === "hidden") return { status: 403, error: `${right.why} ${right.cure}`.trim() };
+      return { status: 200, body: { plan: planBody(await withPresentLocks(plan, parts), hostPageOf) } };
+    }),
+  );
+  router.get(
+    "/activity",
+    answering(async (request) => {
+      const query = readQuery(request, activityQuery);
+      if (query.kind === "wrong") return query.answer;
+      const asked = auditQueryOf(query.value, DEFAULT_LIMIT);
+      const entries = await audit.list(asked);
+      const next = entries.length === asked.limit ? entries.at(-1)?.id : undefined;
+      return { status: 200, body: { entries: entries.map((entry) => activityBody(entry, hostPageOf)), next } };
+    }),
+  );
+  return router;
 }

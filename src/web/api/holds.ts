@@ -6,14 +6,10 @@ import { endOfHold, reasonProblem, WHY } from "../../core/commands/hold.js";
 import type { Hold } from "../../core/model/hold.js";
 import { matchesHold } from "../../core/policy/effect-rules.js";
 import { auditFactsOf, recordAudit } from "../../run/answer/audit.js";
-import type { Dependencies } from "../../run/line/run.js";
-import { answering, answeringAdmin, pathPart, readBody, withoutQuery } from "./answers.js";
-
-/** What the routes for holds need. */
-export type HoldParts = Pick<Dependencies, "holds" | "audit" | "publisher" | "timezone" | "clock" | "log">;
+import { answering, answeringAdmin, type ApiParts, pathPart, readBody, withoutQuery } from "./answers.js";
 
 /** `/api/v1/holds`: what is neither synced nor merged for a time. */
-export function holdRoutes(parts: HoldParts): Router {
+export function holdRoutes(parts: ApiParts): Router {
   const { holds, publisher, timezone, clock, log } = parts;
   const router = Router();
   router.get(
@@ -66,7 +62,7 @@ export function holdRoutes(parts: HoldParts): Router {
 async function noteHold(
   { kind, hold }: { readonly kind: "held" | "released"; readonly hold: Hold },
   { provider, id, login }: Hold["by"],
-  parts: HoldParts,
+  parts: ApiParts,
 ): Promise<void> {
   const facts = kind === "held" ? auditFactsOf({ kind, hold }) : auditFactsOf({ kind, holds: [hold] });
   const at = parts.clock.now().toISOString();
