@@ -14,7 +14,7 @@ import { comesFromElsewhere, securityHeaders } from "../web/browser-guards.js";
 import { renderViews, VIEWS_FOLDER } from "../web/server.js";
 import { SetupRefused } from "./setup-parts.js";
 
-export interface RegistrationSite {
+interface RegistrationSite {
   readonly attempt: (code: string) => CodeAttempt;
   /** Root of GitHub's web pages. */
   readonly web: string;

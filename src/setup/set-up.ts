@@ -13,7 +13,7 @@ import { createHostFetch } from "../hosts/host-fetch.js";
 import { CannotListen, listen } from "../http/listen.js";
 import { HOST_PREFIXES, SERVICE } from "../names.js";
 import { createWebhooks } from "./create-webhooks.js";
-import { OneTimeCode, registrationSite, type RegistrationSite } from "./registration-site.js";
+import { OneTimeCode, registrationSite } from "./registration-site.js";
 import { nextSteps, SecretFiles, sectionLines, type SetupParts, SetupRefused } from "./setup-parts.js";
 
 /** Prepares a code host for svc. @returns What the operator has to know at the end. */
@@ -65,7 +65,7 @@ async function registerApp(request: AppRequest, { clock, print }: SetupParts): P
   const ended = new Promise<Outcome>((resolve) => {
     settle = resolve;
   });
-  const site: RegistrationSite = {
+  const site = registrationSite({
     web: request.web,
     organization: request.organization,
     manifest: (redirectUrl) => manifestFor(request, redirectUrl),
@@ -87,8 +87,8 @@ async function registerApp(request: AppRequest, { clock, print }: SetupParts): P
     onAnswered: () => {
       if (outcome !== undefined) settle(outcome);
     },
-  };
-  const server = createServer(registrationSite(site));
+  });
+  const server = createServer(site);
   await listen(server, { ...request.listen, key: "--port" });
   const over = new AbortController();
   try {

@@ -1,3 +1,3 @@
-import { serveTasks, TASKS } from "./worker-pool.js";
+import { serveTasks } from "./worker-pool.js";
 
-serveTasks(TASKS);
+serveTasks();

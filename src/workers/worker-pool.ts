@@ -282,7 +282,7 @@ type WorkerMessage =
   | { readonly kind: "failed"; readonly error: unknown };
 
 /** Runs in the worker: does one task after the other. */
-export function serveTasks(tasks: Tasks): void {
+export function serveTasks(tasks = TASKS): void {
   const port = parentPort;
   if (port === null) throw new Error("tasks are served in a worker thread");
   // Requests and leases come first. Only Linux gives a thread a priority of its own: see NOTES in setpriority(2).
