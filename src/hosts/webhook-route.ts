@@ -33,7 +33,7 @@ type WebhookAnswer = Receipt | Refused;
 export type Translation = HostEvent | BranchPushed | { readonly ignored: string };
 
 /** Puts an event into the queue. Resolves to false if its delivery was accepted before. */
-export type Push = (event: HostEvent) => Promise<boolean>;
+type Push = (event: HostEvent) => Promise<boolean>;
 
 /** What the service hands to each webhook route. */
 export interface WebhookIntake {

@@ -34,13 +34,13 @@ import type { Survey, SurveyOptions } from "../survey/survey.js";
 import { contentWithin, createPlanStart, evaluate, newPlanRoom } from "./evaluate.js";
 import { leaveQueues, presentLock, settleLocks } from "./locks.js";
 import { APPLIES_ITSELF, otherWordNotes, Questions, warnedAgain, withRecords } from "./plan-warnings.js";
-import { correctedTo, labelsFor, type LabelsOf, namesOf, plannedIn } from "./selection.js";
+import { correctedTo, labelsFor, namesOf, plannedIn } from "./selection.js";
 
 interface Planning {
   readonly command: Command<"plan">;
   /** Without `-a`. */
   readonly everything: boolean;
-  readonly labelsOf: LabelsOf;
+  readonly labelsOf: Awaited<ReturnType<typeof labelsFor>>;
   readonly locks: Map<ApplicationName, LockAttempt>;
   readonly why: WhyWithheld;
   readonly previews: Previews;

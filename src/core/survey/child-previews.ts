@@ -30,7 +30,7 @@ import { withMissing } from "./survey-afresh.js";
 import type { Survey } from "./survey.js";
 
 /** An application, and what its renders say about others. */
-export type Parent = readonly [ApplicationName, RenderFacts];
+type Parent = readonly [ApplicationName, RenderFacts];
 
 /** The applications whose children are known, those to come included. */
 export async function parentsOf(

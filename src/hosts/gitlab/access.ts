@@ -5,7 +5,7 @@ import type { Visitor } from "../../core/ports/code-host.js";
 import { idField, ifFound } from "../host-answer.js";
 import type { GitLabClient } from "./client.js";
 
-export type Person = Pick<User, "id" | "login">;
+type Person = Pick<User, "id" | "login">;
 
 /** The lowest level of a member. Below it is Minimal Access, which single sign-on may give everybody: https://docs.gitlab.com/user/permissions/#users-with-minimal-access */
 const GUEST = 10;

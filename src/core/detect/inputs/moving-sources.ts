@@ -24,7 +24,7 @@ export function movingPositions(spec: ApplicationSpec, change: Branches): readon
 }
 
 /** The same, given the application's `ownSources`. */
-export function movingAmong(own: readonly Source[], spec: ApplicationSpec, change: Branches): readonly number[] {
+function movingAmong(own: readonly Source[], spec: ApplicationSpec, change: Branches): readonly number[] {
   if (isHydrated(spec)) return [];
   return own.filter((source) => followsBase(source.targetRevision, change)).map(({ position }) => position);
 }

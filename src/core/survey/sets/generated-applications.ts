@@ -241,7 +241,7 @@ interface ChangeToPreview {
 }
 
 /** A survey, and what ApplicationSets do to applications that are no subjects of it. */
-export interface WithGenerated {
+interface WithGenerated {
   readonly found: Survey;
   readonly toPreview: readonly ChangeToPreview[];
   /** Changed applications for which the plan has no room. */

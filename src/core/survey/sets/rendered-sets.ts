@@ -102,7 +102,7 @@ function orderOf({ live, head, base }: LiveSubject): PreviewOrder {
 }
 
 /** Where Argo CD is asked what an ApplicationSet generates for a change request. */
-export interface ExpansionSource {
+interface ExpansionSource {
   readonly change: ChangeRequest;
   readonly deployer: Pick<Deployer, "applicationsOfSet" | "expandApplicationSet">;
   readonly signal: AbortSignal;
