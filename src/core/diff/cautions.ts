@@ -6,6 +6,7 @@ import {
   deletePoliciesOf,
   hasSyncOption,
   isHook,
+  isSurelyHook,
   isSureOfAnnotations,
   isSyncedWith,
   type ManifestIdentity,
@@ -107,7 +108,7 @@ function cautionsOfOne({ identity, base, head }: TwoSides, options: readonly str
   if (head !== undefined && isHook(head)) {
     return [...hookDeletion(identity, base, head), ...hookCaution(title, base, head)];
   }
-  if (head === undefined) return base === undefined || isHook(base) ? [] : deletion(identity, base, options);
+  if (head === undefined) return base === undefined || isSurelyHook(base) ? [] : deletion(identity, base, options);
   if (base !== undefined) return update(identity, base, head, options);
   const created = CLUSTER_WIDE.has(typeOf(identity)) ? [harmless(RANK.created, `creates ${title}`)] : [];
   return [...forcedFirst(identity, head, options), ...created];

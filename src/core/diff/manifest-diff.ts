@@ -15,6 +15,7 @@ import {
   inNamespace,
   isHook,
   isNeverApplied,
+  isSurelyHook,
   isTracked,
   syncHookTypes,
 } from "./manifest-key.js";
@@ -103,7 +104,10 @@ export function pairManifests(request: DiffRequest): ReadonlyMap<string, Sides> 
       const shown = (manifest: Manifest) => (named ? manifest : inNamespace(manifest, undefined));
       const base = old && normalise(shown(old.manifest), placeholders.base);
       const head = young && normalise(shown(young.manifest), placeholders.head);
-      const hook = [old, young].every((side) => side === undefined || isHook(side.manifest));
+      const hook =
+        young === undefined
+          ? old !== undefined && isSurelyHook(old.manifest)
+          : [old ?? young, young].every(({ manifest }) => isHook(manifest));
       return [[key, { identity, base, head, hook }] as const];
     }),
   );

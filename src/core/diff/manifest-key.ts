@@ -165,6 +165,11 @@ export function isHook(manifest: Manifest): boolean {
   return helm !== undefined && helm !== "crd-install";
 }
 
+/** Whether every version of Argo CD takes the object in the cluster for a hook, which no sync prunes. */
+export function isSurelyHook(manifest: Manifest): boolean {
+  return isHook(manifest) && isSureOfAnnotations(manifest);
+}
+
 /** Whether a sync ignores the object, because its annotation is only `Skip` (gitops-engine `hook.Skip`). */
 export function isNeverApplied(manifest: Manifest): boolean {
   return isSkipped(manifest) && isSureOfAnnotations(manifest);

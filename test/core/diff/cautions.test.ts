@@ -417,6 +417,16 @@ describe("what becomes a hook, or is one", () => {
     expect(diff([], [hook(presync)]).dangers).toEqual([]);
   });
 
+  test("what is a hook beside an annotation that is null may be none for Argo CD, and is deleted once it is removed", () => {
+    const lost = { what: `deletes ${DATA}`, pruning: true, effect: "lost" };
+    expect(diff([hook({ ...presync, other: null })], [])).toMatchObject({
+      deleted: 1,
+      hooksChanged: 0,
+      dangers: [lost],
+    });
+    expect(diff([hook(presync)], [])).toMatchObject({ deleted: 0, hooksChanged: 1, dangers: [] });
+  });
+
   test("what comes new may be in the cluster, where a controller made it, and goes first", () => {
     const first = (why: string) => `if the cluster already has ${DATA}, deletes it first, ${why}: ${LOST}`;
     const options = (text: string) => ({ "argocd.argoproj.io/sync-options": text });
