@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { applicationName } from "../../src/core/model/brand.js";
 import type { HostId } from "../../src/names.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { section } from "./plan-comment.js";
@@ -141,6 +142,24 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(bot.changes().slice(2)).toEqual(["sync root", "sync shop-de"]);
     expect(reads).toBeGreaterThan(3);
+  });
+
+  test("deploys no such application whose lock was released while the set's controller had not written it yet", async () => {
+    const bot = await startShops(host);
+    const one = await bot.open(setOf(cloneUrlOf(bot.forge), ["de"], { path: "shops/it" }));
+    const resume = bot.argocd.pauseSets();
+    let reads = 0;
+    bot.argocd.onExchange(({ method, path }) => {
+      const after = bot.changes().length > 0 && method === "GET" && path.endsWith("/applications/shop-de");
+      if (!after || (reads += 1) !== 3) return;
+      void bot.stores.locks.release(applicationName("shop-de"), bot.ref(one)).then(() => resume());
+    });
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root"]);
+    expect(section(bot.lastComment(one), "shop-de")).toMatch(
+      /its lock is no longer this [PM]R's: nothing was deployed/,
+    );
   });
 
   test("follows such an application back where a later commit takes the change out of the set again", async () => {

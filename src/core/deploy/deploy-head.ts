@@ -122,13 +122,14 @@ async function deployHead(
   const at = pins.length === 0 ? "target" : pins;
   // A dry run writes no definitions, so that there is nothing to wait for.
   if (command.dryRun) return { application, warnings, ...(await deployOne({ live, spec, at }, command, context)) };
+  const blocked = blockedBy(after, parents);
+  const found = blocked ?? (await findDefinition(subject, parents, context));
+  // Last: the controller of a set may take a minute.
   const taken = await lockTaken(application, "Plan it again", context);
   if (taken !== undefined) {
     await settleSync(held.record, { kind: "untouched", earlier: subject.ownRecord }, context);
     return { application, warnings: subject.warnings, kind: "rejected", message: taken };
   }
-  const blocked = blockedBy(after, parents);
-  const found = blocked ?? (await findDefinition(subject, parents, context));
   const onWritten = async (specWritten: ApplicationSpec) => {
     if (specEqual(specWritten, spec)) return;
     held.record = { ...held.record, specWritten };
