@@ -266,6 +266,8 @@ describe.each(HOSTS)("a definition that a child's own file gives it below a pare
     ["require_approval: true", "svc sync --prune", /PR must be approved before sync/],
     ["allowed_users: [bo]", "svc sync --prune", /may not run `svc sync`/],
     ["allowed_users: [bo]", "svc sync --prune --dry-run", /may not run `svc sync`/],
+    ["require_approval: true", "svc rollback --prune", /must be approved before/],
+    ["allowed_users: [bo]", "svc rollback --prune", /may not run `svc rollback`/],
   ])(
     "is not deleted by a parent that prunes, from which it was taken away earlier, against its rule %s: `%s`",
     async (rule, command, refusal) => {
@@ -280,9 +282,19 @@ describe.each(HOSTS)("a definition that a child's own file gives it below a pare
       bot.expectChanges("sync root");
       await bot.comment(one, "svc sync");
       expect(bot.changes()).toEqual(["sync root"]);
+      await bot.comment(one, command);
       expect(bot.argocd.application("prod")).toBeDefined();
     },
   );
+
+  test("is not deleted by a parent that prunes, from which it was taken away earlier, while it is held", async () => {
+    const bot = await byFile(host);
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "root/prod.yaml": null });
+    await bot.argocd.deploy("root");
+    const one = await bot.open({ "root/more.yaml": configMap("more", { value: "1" }) });
+    await bot.comment(one, "svc hold -a prod --reason migration");
+    await expectRefused(bot, one, "svc sync --prune", /holds prod/);
+  });
 
   test("is not created by a sync of the parent while another pull request holds its name", async () => {
     const bot = await byFile(host, { config: { defaults: { autoplan: false } } });

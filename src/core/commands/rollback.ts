@@ -3,6 +3,7 @@ import { findWritten, lockTaken, restoreSpec } from "../deploy/deploy-head.js";
 import { deployAll, type DeployContext, deployOne, writesSpec } from "../deploy/deploy.js";
 import { endReplacedOf } from "../deploy/settle-records.js";
 import { isMerged, keptBySet, retryWhileUnavailable, settleRollback } from "../deploy/settle.js";
+import { boundToRollBack } from "../facts/pruned.js";
 import { type ReadFacts, readStores } from "../facts/read-facts.js";
 import { lookAtTarget, readForRollback, type RollbackReading, type RollbackTarget } from "../facts/read-rollback.js";
 import { destinationOf, type LiveApplication, specEqual, syncsItself } from "../model/application.js";
@@ -22,7 +23,6 @@ import { barsOf, judge } from "../policy/judge.js";
 import { refusedInDoubt, undoing } from "../policy/next-step.js";
 import { waitsIn } from "../policy/stages.js";
 import type { CommandContext } from "../ports/context.js";
-import { boundAfresh } from "../survey/effects.js";
 import type { Locking } from "./locks.js";
 import { endStages } from "./next-stage.js";
 import { labelsFor, plannedIn, select } from "./selection.js";
@@ -34,7 +34,7 @@ import { labelsFor, plannedIn, select } from "./selection.js";
 export async function rollback(command: Command<"rollback">, context: CommandContext): Promise<CommandResult> {
   await endReplacedOf(context.change, context);
   // Also the plan of an earlier commit: what it deployed is still there after a push.
-  const asNow = (stored: Plan) => boundAfresh(stored, context);
+  const asNow = (stored: Plan) => boundToRollBack(stored, command.prune || context.settings.prune, context);
   const [read, labelsOf] = await Promise.all([readStores(context, { asNow }), labelsFor(command, context)]);
   const doubtful = refusedInDoubt("rollback", read.facts);
   if (doubtful !== undefined) return doubtful;

@@ -2,19 +2,20 @@ import type { Application } from "../model/application.js";
 import { allInTurns, groupedBy } from "../model/collections.js";
 import type { Plan } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
-import type { Facts, ReachedFacts } from "../policy/facts.js";
-import type { CommandContext } from "../ports/context.js";
+import type { ReachedFacts } from "../policy/facts.js";
+import type { CommandContext, Stoppable } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
 import { boundNow } from "../survey/effects.js";
 import { memberOf } from "../survey/members.js";
 
+interface LeftOverSource extends Pick<Stoppable, "signal"> {
+  readonly deployer: Pick<Deployer, "naming" | "applicationsOfSet">;
+}
+
 /** The Applications that a sync of these parents deletes if it prunes, since they, or their sets, left the files. Their locks are read last. */
 export async function leftOverIn(
   subjects: readonly Pick<LiveSubject, "name" | "live">[],
-  {
-    deployer,
-    signal,
-  }: Pick<CommandContext, "signal"> & { readonly deployer: Pick<Deployer, "naming" | "applicationsOfSet"> },
+  { deployer, signal }: LeftOverSource,
 ): Promise<readonly ReachedFacts[]> {
   const nameOf = await deployer.naming();
   const left = subjects.flatMap(({ name, live: { leftOver = [] } }) => leftOver.map((title) => ({ title, name })));
@@ -28,13 +29,7 @@ export async function leftOverIn(
 }
 
 /** The plan with the children that a sync which prunes deletes besides: their rules hold as well. */
-export async function withPruned(
-  plan: Plan,
-  { asker, reached = [] }: Pick<Facts, "asker" | "reached">,
-  running: readonly Application[],
-  context: Parameters<typeof boundNow>[2],
-): Promise<Plan> {
-  if (asker?.prunes !== true || reached.length === 0) return plan;
+export function withPruned(plan: Plan, reached: readonly ReachedFacts[], running: readonly Application[]): Plan {
   const live = new Map(running.map((one) => [one.name, one]));
   const pairs = reached.flatMap(({ application, deletedBy = [] }) => deletedBy.map((of) => ({ application, of })));
   const below = groupedBy(pairs, ({ of }) => of);
@@ -50,5 +45,25 @@ export async function withPruned(
     });
     return pruned.length === 0 ? one : { ...one, effect: { ...one.effect, members: [...members, ...pruned] } };
   });
-  return boundNow({ ...plan, applications }, running, context);
+  return { ...plan, applications };
+}
+
+/** `boundAfresh` for a rollback. If it prunes, the rules of the children that only the cluster has hold as well. */
+export async function boundToRollBack(
+  plan: Plan,
+  prunes: boolean,
+  context: Parameters<typeof boundNow>[2] &
+    LeftOverSource &
+    Pick<CommandContext, "clock"> & { readonly deployer: Pick<Deployer, "findApplication" | "listApplications"> },
+): Promise<Plan> {
+  const { deployer, signal, clock } = context;
+  const running = await deployer.listApplications(signal, clock.now());
+  if (!prunes) return boundNow(plan, running, context);
+  const parents = new Set(running.map(({ parent }) => parent));
+  const found = await allInTurns(plan.applications, async ({ application: name }) => {
+    const live = parents.has(name) ? await deployer.findApplication(name) : undefined;
+    return live === undefined ? [] : [{ name, live }];
+  });
+  const reached = await leftOverIn(found.flat(), context);
+  return boundNow(withPruned(plan, reached, running), running, context);
 }

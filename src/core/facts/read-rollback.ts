@@ -9,7 +9,7 @@ import { type Deployment, restoredSpec } from "../model/deployment.js";
 import { HeadMoved, LeaseLost, only, RepositoryFailure, safeMessage } from "../model/errors.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
 import { type LiveSubject, specBeforeOf } from "../model/subject.js";
-import { approvalNeedsOf, touchedBy } from "../policy/application-state.js";
+import { approvalNeedsOf, ownLocksIn, touchedBy } from "../policy/application-state.js";
 import type { ApplicationFacts, Asker, Facts, UntoldSoFar } from "../policy/facts.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { inputsOfSide } from "../render/render.js";
@@ -123,12 +123,17 @@ async function locksOfDeleted(
       deletes && !pruned ? [{ application: child.application, parent }] : [],
     ),
   );
-  const held = await allInTurns([...pruned, ...removed], async ({ application, parent }) => {
-    const lock = await context.locks.find(application);
-    return lock === undefined ? [] : [{ parent, lock }];
+  const own = new Set([...ownLocksIn(facts), ...facts.applications.filter(({ record }) => record)].map(nameOf));
+  const others = [...pruned, ...removed].filter(({ application }) => !own.has(application));
+  const held = await allInTurns(others, async ({ application, parent }) => {
+    return { parent, lock: await context.locks.find(application) };
   });
-  const byParent = groupedBy(held.flat(), ({ parent }) => parent);
-  return new Map([...byParent].map(([parent, some]) => [parent, some.map(({ lock }) => lock)]));
+  const byParent = groupedBy(held, ({ parent }) => parent);
+  return new Map([...byParent].map(([parent, some]) => [parent, some.flatMap(({ lock }) => lock ?? [])]));
+}
+
+function nameOf({ application }: Pick<ApplicationFacts, "application">): ApplicationName {
+  return application;
 }
 
 const NOT_FOUND =

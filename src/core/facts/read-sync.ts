@@ -318,11 +318,13 @@ async function rulesAgain(
   found: Awaited<ReturnType<typeof planAgain>> & { readonly untold: UntoldSoFar },
   context: ConfirmingSource,
 ) {
-  const { asker, applications } = facts;
+  const { asker, applications, reached = [] } = facts;
   const { change } = context;
   const names = applications.flatMap(({ application, now }) => (now === undefined ? [] : [application]));
   const holds = await tell(found.untold, "holds", () => context.holds.list(), []);
-  const plan = found.plan && (await withPruned(found.plan, facts, found.running ?? [], context));
+  const { plan: known, running } = found;
+  const prunes = asker?.prunes === true && reached.length > 0 && known !== undefined && running !== undefined;
+  const plan = prunes ? await boundNow(withPruned(known, reached, running), running, context) : known;
   const deployed = deployedOf(plan, names, change);
   const settings = await context.settings.including(definedInOf(deployed), "again");
   const requires = requirementsIn(plan, { change, settings, holds });

@@ -126,12 +126,12 @@ export function isAtHead(record: RecordFacts, { headRevision }: Pick<ChangeReque
   return record.revision === headRevision && record.outcome === "succeeded";
 }
 
-/** What requires an approval. To roll back, the approval under which the record was deployed is enough. */
+/** What requires an approval. To roll back, the approval under which the record was deployed is enough, but for what others made. */
 export function approvalNeedsOf(one: ApplicationFacts, command: Judged): readonly MemberNeed[] {
   if (command !== "rollback") return one.requires.approvals.sync;
-  const { record } = one;
+  const { record, now } = one;
   const deployed = record !== undefined && (record.approvers.length > 0 || record.baseKept);
-  return deployed ? [] : one.requires.approvals.rollback;
+  return deployed && now?.deletes === undefined ? [] : one.requires.approvals.rollback;
 }
 
 /** What the sync of a parent does to such an application. */

@@ -241,7 +241,7 @@ export interface NowFacts {
   readonly checks?: readonly UnliftedCheck[] | undefined;
   /** For a rollback: whether the lock's holder has only planned the application. */
   readonly takeable?: boolean | undefined;
-  /** For a rollback: the locks of the applications that it deletes. */
+  /** For a rollback that deletes applications which others made: the locks of those. */
   readonly deletes?: readonly Lock[] | undefined;
 }
 
