@@ -20,7 +20,7 @@ interface ContentPaceParts extends Omit<HostParts, "log"> {
 }
 
 /** Sends writes of content in the order of their urgency and below the host's limits. */
-export interface ContentPace {
+interface ContentPace {
   /**
    * Sends a write when there is room for it, and again when the host's own limit refused it.
    * @throws {HostFailure} "rate-limited" if it would wait for too long, the signal's reason, or what `send` throws.

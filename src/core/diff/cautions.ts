@@ -55,7 +55,7 @@ export function isDangerous(change: TwoSides, options: readonly string[]): boole
   return cautionsOfOne(change, options).some(({ rank }) => rank < RANK.hook);
 }
 
-export interface FoundRefusal {
+interface FoundRefusal {
   readonly title: string;
   /** Kubernetes refuses the object in a sync as well. */
   readonly sure: boolean;

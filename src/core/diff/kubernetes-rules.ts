@@ -1,7 +1,7 @@
 import { isList, ownMember } from "../model/effect.js";
 import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
 import { isOlder, shortVersion } from "../ports/deployer.js";
-import { type Holding, isSecretKind } from "../secrets/hide-values.js";
+import { isSecretKind } from "../secrets/hide-values.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 
 /** The API groups of Kubernetes itself. The kinds of other groups below `k8s.io` are custom ones. */
@@ -22,7 +22,7 @@ const PLAIN_KINDS =
  * and of Argo CD's kinds, so that a part of one is no Secret if it says so. Revisions and definitions of custom resources take any
  * object in.
  */
-export function holdingOf({ group, kind }: Pick<ManifestIdentity, "group" | "kind">): Holding {
+export function holdingOf({ group, kind }: Pick<ManifestIdentity, "group" | "kind">) {
   if (isSecretKind(kind)) return "itself";
   if (group === "") return PLAIN_KINDS.test(kind) ? "texts" : "anywhere";
   if (group === "argoproj.io" && /^App(?:lication(?:Set)?|Project)$/.test(kind)) return "texts";

@@ -9,7 +9,7 @@ import {
   trialOrderTask,
 } from "../diff/diff-task.js";
 import { type ObjectAnswers, readIgnoreRules } from "../diff/live/live-objects.js";
-import { askedAbout, type TrialOrder, type Tried, withTrials } from "../diff/live/trial-order.js";
+import { askedAbout, type TrialOrder, withTrials } from "../diff/live/trial-order.js";
 import { applicationSyncOptions, keyOf } from "../diff/manifest-key.js";
 import { remarked } from "../diff/summarise.js";
 import { type ApplicationSpec, destinationOf, type Manifest, specEqual } from "../model/application.js";
@@ -173,7 +173,7 @@ function questionAbout(
  * What Kubernetes makes of objects that the cluster has. Server-side apply and a sync do not read nulls alike, so that an answer
  * about them says nothing.
  */
-function answersOf(tried: Pick<Tried, "order" | "trials"> | undefined): ObjectAnswers {
+function answersOf(tried: TriedInOrder | undefined): ObjectAnswers {
   const found = (tried?.order.objects ?? []).flatMap(({ object }, index) => {
     const trial = tried?.trials[index];
     const answer = trial?.kind === "accepted" ? trial.answer : undefined;
@@ -197,7 +197,7 @@ interface TriedObjects {
   readonly kind: "tried";
   readonly answers: ObjectAnswers;
   /** What Kubernetes is asked about; undefined if that is nothing. */
-  readonly found: Omit<Tried, "redact" | "spec"> | undefined;
+  readonly found: TriedInOrder | undefined;
 }
 
 const NOT_TRIED: TriedObjects = { kind: "tried", answers: {}, found: undefined };
@@ -217,7 +217,10 @@ async function triedInCluster(
   return { kind: "tried", answers: answersOf(tried), found: withoutAnswered(tried) };
 }
 
-type TriedInOrder = Pick<Tried, "order" | "trials">;
+interface TriedInOrder {
+  readonly order: TrialOrder;
+  readonly trials: readonly Trial[];
+}
 
 /** Once the answers are read, only the manifests of refused objects are looked at. All may be as large as the whole render. */
 function withoutAnswered({ order, trials }: TriedInOrder): TriedInOrder {

@@ -13,7 +13,7 @@ interface Sides {
  * Where an object has values of Secrets: it is one itself whatever its own kind says, it may carry some anywhere, or its
  * members are known, and the cluster would drop any other, so that only its texts may.
  */
-export type Holding = "itself" | "anywhere" | "texts";
+type Holding = "itself" | "anywhere" | "texts";
 
 /**
  * Replaces the values of every Secret inside an object on both sides by marks: of the object itself if it is one, and of

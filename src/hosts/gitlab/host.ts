@@ -85,7 +85,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
         authorization: `Basic ${Buffer.from(`oauth2:${token}`).toString("base64")}`,
         headRef: `refs/merge-requests/${change.number}/head`,
       }),
-    ...createNotes(client, self, pace),
+    ...createNotes(client, self, (_, write, send) => pace.send("token", write, send)),
     commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/merge_requests\/\d+$/, "")}/commit/${commit}`,
     installedOn: () => Promise.resolve([]),
     repositories: () => findProjects(client),

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
 import { type ChangeRequestRef, identityKey, type User } from "../../core/model/change-request.js";
 import type { CodeHost, OwnComment, Reaction, RecentComment } from "../../core/ports/code-host.js";
-import type { ContentPace } from "../content-pace.js";
+import type { InTurn } from "../content-pace.js";
 import {
   commentField,
   decodeAnswer,
@@ -30,11 +30,12 @@ type Notes = Pick<
 >;
 
 /** The notes of merge requests. */
-export function createNotes(client: GitLabClient, self: () => Promise<User>, pace: ContentPace): Notes {
+export function createNotes(client: GitLabClient, self: () => Promise<User>, inTurn: InTurn): Notes {
   return {
     listOwnComments: async (change) => listOwn(client, change, (await self()).id),
-    postComment: ({ repository, number }, body, posting) =>
-      pace.send("token", posting, async () => {
+    postComment: (change, body, posting) =>
+      inTurn(change, posting, async () => {
+        const { repository, number } = change;
         const asked = `post a comment on ${repository}!${number}`;
         // A plain note: an unresolved discussion could block the merge.
         const post = client.ask(asked, (gitlab) => new MergeRequestNotes(gitlab).create(repository, number, body));

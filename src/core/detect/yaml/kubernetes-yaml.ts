@@ -1,6 +1,6 @@
 import { YAML_LIMITS, YamlRefused } from "../../../config/bounded-yaml.js";
 import type { Json } from "../../model/json.js";
-import { YamlParser, type YamlCollection, type YamlNode } from "./parser.js";
+import { YamlParser, type YamlNode } from "./parser.js";
 import { LARGEST, resolveScalar, YamlFloat } from "./resolve-scalar.js";
 
 /** What Kubernetes reads of a text. Its parser stops behind the first document. */
@@ -110,11 +110,11 @@ class Decoder {
       case "list":
         return node.items.map((item) => this.decode(item, depth + 1));
       case "map":
-        return this.map(node, depth);
+        return this.map(node.items, depth);
     }
   }
 
-  private map({ items }: YamlCollection, depth: number): Members {
+  private map(items: readonly YamlNode[], depth: number): Members {
     const members: Members = new Map();
     for (let index = 0; index + 1 < items.length; index += 2) {
       const [key, value] = items.slice(index, index + 2) as [YamlNode, YamlNode];

@@ -16,7 +16,7 @@ interface YamlScalar {
   readonly at: number;
 }
 
-export interface YamlCollection {
+interface YamlCollection {
   readonly kind: "list" | "map";
   readonly items: readonly YamlNode[];
   readonly at: number;

@@ -6,7 +6,7 @@ import type { ClusterCheck, UntriedObjects } from "../../model/plan/cluster-chec
 import type { ManifestDiff } from "../../model/plan/manifest-diff.js";
 import type { RefusalCause, Trial, TrialObject } from "../../ports/deployer.js";
 import { isSecret } from "../../secrets/hide-values.js";
-import { type FoundRefusal, withRefusals } from "../cautions.js";
+import { withRefusals } from "../cautions.js";
 import { keyed, listRule, type ValuePath } from "../kubernetes-rules.js";
 import { type DiffRequest, normalise } from "../manifest-diff.js";
 import {
@@ -305,7 +305,7 @@ function foundRefusal({
   sure,
   cause,
   kind,
-}: ClusterCheck["refused"][number] & { readonly cause: RefusalCause; readonly kind: string }): FoundRefusal {
+}: ClusterCheck["refused"][number] & { readonly cause: RefusalCause; readonly kind: string }) {
   const will = sure ? "will" : "may";
   const end = sure ? cureOf(cause, kind) : "This cannot be tried just as a sync does it, so the sync may still work";
   return { title, sure, text: `Kubernetes ${will} refuse ${title}: ${message}. ${end}` };
