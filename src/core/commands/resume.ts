@@ -1,5 +1,5 @@
 import { blockedBy, lockTaken, restoreSpec } from "../deploy/deploy-head.js";
-import { type DeployContext, levelsOf, type SettleContext } from "../deploy/deploy.js";
+import { type DeployContext, levelsOf, rejectedSync, type SettleContext } from "../deploy/deploy.js";
 import { failure } from "../deploy/health.js";
 import { confirmHealth, endUndo, settleRollback, settleSync, undo, undoIdOf } from "../deploy/settle.js";
 import { type LiveApplication, projectOf, specEqual } from "../model/application.js";
@@ -130,10 +130,6 @@ async function giveUp(
 
 function ownIn(records: readonly Deployment[], { change }: Pick<SettleContext, "change">): Deployment | undefined {
   return records.find((one) => sameChangeRequest(one.change, change));
-}
-
-function rejectedSync(application: ApplicationName, message: string): ApplicationSync {
-  return { application, warnings: [], kind: "rejected", message };
 }
 
 function rest(restarted: CommandResult | undefined, missing: readonly ApplicationName[]): readonly ApplicationSync[] {

@@ -1,6 +1,6 @@
 import { placeOf } from "../../config/rules/rule-match.js";
 import { findWritten, lockTaken, restoreSpec } from "../deploy/deploy-head.js";
-import { deployAll, type DeployContext, deployOne, writesSpec } from "../deploy/deploy.js";
+import { deployAll, type DeployContext, deployOne, rejectedSync, writesSpec } from "../deploy/deploy.js";
 import { endReplacedOf } from "../deploy/settle-records.js";
 import { isMerged, keptBySet, retryWhileUnavailable, settleRollback } from "../deploy/settle.js";
 import { boundToRollBack } from "../facts/pruned.js";
@@ -173,6 +173,7 @@ async function deployTargets(
       deploy: (earlier) => rollbackOne(target, earlier, command, context),
     })),
     { ...context, noteStarted: (started, skipped) => context.noteStarted(started, skipped, takenOver) },
+    { between: () => whyStopped(context) },
   );
   const noted = applications.map(async (one) => {
     const known = withNote(one, takenOverSentence(one.application, takenOver, context));
@@ -180,6 +181,12 @@ async function deployTargets(
     return withNote(known, await anewSentence(one, facts, context));
   });
   return { kind: "rolled-back", dryRun: command.dryRun, applications: await Promise.all(noted), takenOver };
+}
+
+/** Why nothing more is rolled back: what came before may have taken minutes. */
+async function whyStopped({ change, host, hostWords }: DeployContext): Promise<string | undefined> {
+  if (!(await isMerged(change, host))) return undefined;
+  return `nothing was deployed: this ${hostWords[change.host].short} was merged meanwhile. To undo it, revert it`;
 }
 
 const MOST_NAMED = 20;
@@ -225,7 +232,7 @@ async function rollbackOne(
   const { application, record, records } = given;
   // Parents have been rolled back by now, and may have written its definition.
   const isWritten = earlier.some((one) => one.kind === "succeeded" && parentsOf(given).includes(one.application));
-  const rejected = (message: string): ApplicationSync => ({ application, warnings: [], kind: "rejected", message });
+  const rejected = (message: string) => rejectedSync(application, message);
   if (record?.given !== undefined && isWritten && !command.dryRun) {
     await findWritten(application, record.specBefore, context).catch(only(DeployerFailure, () => undefined));
   }
@@ -234,20 +241,14 @@ async function rollbackOne(
   if (isWritten && !command.dryRun && (await isGoing(given, live, context))) return asGone(given, context);
   if (live === undefined) return rejected(problem);
   if (earlier.length > 0 && !isWritten && syncsItself(live)) return rejected(AUTO_SYNCED);
-  const { short } = context.hostWords[context.change.host];
-  if (earlier.length > 0 && (await isMerged(context.change, context.host))) {
-    return rejected(`nothing was deployed: this ${short} was merged meanwhile. To undo it, revert it`);
-  }
   const taken = command.dryRun ? undefined : await lockTaken(application, "Run the rollback command again", context);
   if (taken !== undefined) return rejected(taken);
   const { restores, spec } = restoredSpec(live, records);
   const kept = command.dryRun ? undefined : keptBySet(live, spec, record, isWritten);
   if (kept !== undefined) return rejected(`nothing was deployed: ${kept}`);
-  const isBefore = record !== undefined && specEqual(live.spec, record.specBefore);
-  const warnings =
-    record?.specWritten === undefined || restores || isBefore || isWritten
-      ? []
-      : [`its definition is not the one that this ${short} wrote, and was left as it is`];
+  const { short } = context.hostWords[context.change.host];
+  const isOther = record?.specWritten && !restores && !isWritten && !specEqual(live.spec, record.specBefore);
+  const warnings = isOther ? [`its definition is not the one that this ${short} wrote, and was left as it is`] : [];
   const outcome = await deployOne({ live, spec, at: "target" }, command, context);
   if (command.dryRun) return { application, ...outcome, warnings };
   if (isWritten && live.owningSet !== undefined && outcome.kind !== "succeeded") {

@@ -48,6 +48,8 @@ interface DeployOptions {
   readonly skipped?: readonly ApplicationName[];
   /** Runs right before the first deployment; what it returns stands for all results. */
   readonly prepare?: (() => Promise<readonly ApplicationSync[] | undefined>) | undefined;
+  /** Runs before each level but the first; what it returns is why nothing more is deployed. */
+  readonly between?: () => Promise<string | undefined>;
 }
 
 /**
@@ -57,7 +59,7 @@ interface DeployOptions {
 export async function deployAll(
   targets: readonly DeployTarget[],
   context: Pick<DeployContext, "noteStarted" | "progress">,
-  { skipped = [], prepare }: DeployOptions = {},
+  { skipped = [], prepare, between }: DeployOptions = {},
 ): Promise<readonly ApplicationSync[]> {
   await context.noteStarted(targets.flatMap(startedOf), skipped);
   for (const { application } of targets) context.progress(application, { kind: "waiting" });
@@ -66,9 +68,11 @@ export async function deployAll(
   const results = new Map<ApplicationName, ApplicationSync>();
   const confirmed = new Map<ApplicationName, Promise<ApplicationSync>>();
   for (const level of levelsOf(targets)) {
+    const why = results.size === 0 ? undefined : await between?.();
     const ended = await Promise.all(
       level.map(async ({ application, after, deploy, confirm }) => {
-        const result = await deploy(after.flatMap((name) => results.get(name) ?? []));
+        const parents = after.flatMap((name) => results.get(name) ?? []);
+        const result = why === undefined ? await deploy(parents) : rejectedSync(application, why);
         confirmed.set(application, ending(application, confirm === undefined ? result : confirm(result), context));
         return result;
       }),
@@ -76,6 +80,10 @@ export async function deployAll(
     for (const result of ended) results.set(result.application, result);
   }
   return Promise.all(targets.flatMap(({ application }) => confirmed.get(application) ?? []));
+}
+
+export function rejectedSync(application: ApplicationName, message: string): ApplicationSync {
+  return { application, warnings: [], kind: "rejected", message };
 }
 
 function ending(
