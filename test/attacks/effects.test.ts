@@ -218,6 +218,8 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
       const bot = await family(host, {
         rule: "allowed_users: [bo]",
         prod,
+        // What is added besides must not use up the room for what is deleted.
+        config: { deployer: { preview_limit: all.length } },
         files: (url) => ({
           ...Object.fromEntries(all.map((name, at) => [`${folder(at)}/${name}.yaml`, asYaml(made(name, at, url))])),
           "lane/more.yaml": asYaml(more),
@@ -229,9 +231,10 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
           }
         },
       });
-      const one = await bot.open({ [`children/${all[0]}.yaml`]: null });
+      const added = asYaml(bot.resourceOf("added", { path: "lane" }));
+      const one = await bot.open({ [`children/${all[0]}.yaml`]: null, "argocd/added.yaml": added });
       await bot.approve(one);
-      await bot.comment(one, "svc sync --prune");
+      await bot.comment(one, "svc sync -a root --prune");
       expect(bot.lastComment(one)).toContain("the rules of prod hold, because prod deploys to the namespace shop, too");
       expect(bot.changes()).toEqual([]);
     },

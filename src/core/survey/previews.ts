@@ -60,7 +60,7 @@ export interface Previews {
    * Shows what becomes of the objects of an application that the plan does not deploy. Rejects only if the plan is stopped.
    */
   preview(order: PreviewOrder): Promise<Previewed>;
-  /** Takes the place of one preview for something else that is rendered; false if there is none left. */
+  /** Takes the place of one render for something else that is rendered; false if there is none left. */
   take(): boolean;
 }
 
@@ -76,7 +76,8 @@ interface PreviewsSource extends PreviewSource {
 }
 
 /**
- * The previews of one plan, at most `previewLimit`. A definition that reads more than the applications that this repository
+ * The previews of one plan: at most `previewLimit` renders, and as many deletions, which a change request cannot crowd out by what it
+ * adds: whose rules hold for a deletion depends on what goes with it. A definition that reads more than the applications that this repository
  * defines, and Argo CD runs, is not rendered as long as `why` gives a reason against it: its author would read that in the
  * plan. Several previews of one name wait for each other, since they have the same temporary Application.
  */
@@ -87,7 +88,7 @@ export function createPreviews(why: Why, context: PreviewsSource): Previews {
   let newest: Promise<RunningReads> | undefined;
   const known = () => (running ??= runningHere(context));
   const knownNow = () => (newest ??= runningHere(context, since));
-  let left = context.previewLimit;
+  const left = { rendered: context.previewLimit, deleted: context.previewLimit };
 
   async function show(asked: PreviewOrder): Promise<Previewed> {
     try {
@@ -115,16 +116,15 @@ export function createPreviews(why: Why, context: PreviewsSource): Previews {
     }
   }
 
-  function take(): boolean {
-    if (left === 0) return false;
-    left -= 1;
-    return true;
+  function take(what: keyof typeof left): boolean {
+    left[what] -= 1;
+    return left[what] >= 0;
   }
 
   return {
-    take,
+    take: () => take("rendered"),
     preview(order) {
-      if (!take()) {
+      if (!take(order.kind === "rendered" ? "rendered" : "deleted")) {
         const content = { kind: "beyond-limit", limit: context.previewLimit } as const;
         return Promise.resolve(checked(order, { content, facts: undefined }, context));
       }
