@@ -188,6 +188,24 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.lastComment(one)).toMatch(/merge this [PM]R/i);
   });
 
+  test("one that a PR has added and deployed goes with its rollback, although another PR has planned it since", async () => {
+    const bot = await startFamily(host);
+    const source = { repoURL: cloneUrlOf(bot.forge), path: "apps/child", targetRevision: "main" };
+    const added = asYaml(applicationResource("added", { repoURL: source.repoURL, spec: { source } }));
+    const one = await bot.open({ "apps/root/templates/added.yaml": added });
+    bot.expectChanges("sync root", "sync added");
+    await bot.comment(one, "svc sync");
+    await bot.comment(one, "svc plan");
+    await bot.comment(one, "svc sync");
+    expect(await bot.deployed(one)).toEqual(["added", "root"]);
+    await bot.comment(one, "svc unlock");
+    const two = await bot.open(BLUE, { by: "bo" });
+    expect(await bot.locked(two)).toEqual(["added", "child"]);
+    await bot.comment(one, "svc rollback --prune");
+    expect(bot.lastComment(one)).toContain("rolled back");
+    expect(bot.argocd.application("added")).toBeUndefined();
+  });
+
   test("one that the deployed commit of another PR has added is not deleted while that PR has its lock", async () => {
     const bot = await startFamily(host);
     const source = { repoURL: cloneUrlOf(bot.forge), path: "apps/child", targetRevision: "main" };

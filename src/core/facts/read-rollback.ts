@@ -62,11 +62,10 @@ export async function readForRollback(
       const { application } = one;
       const target = liveOf.get(application);
       const lock = lockOf.get(application) ?? one.lock;
-      const foreign = lock !== undefined && one.foreign.some((other) => sameChangeRequest(other.change, lock.holder));
       const running = target?.live;
       const autoSynced = running !== undefined && syncsItself(running);
       const syncingSet = running && syncingSetOf(running);
-      const takeable = one.record !== undefined && !foreign;
+      const takeable = isTakeable(one, lock);
       const now = { autoSynced, syncingSet, takeable, deletes: deletes?.get(application) };
       const asks = !withoutApproval && approvalNeedsOf(one, "rollback").length > 0;
       const baseKept = asks && target !== undefined && (await isBaseKept(target, context));
@@ -101,9 +100,14 @@ export async function readForRollback(
   };
 }
 
+/** Whether the lock's holder has only planned what this change request has deployed. */
+function isTakeable({ record, foreign }: ApplicationFacts, lock: Lock | undefined): boolean {
+  return record !== undefined && !foreign.some(({ change }) => lock && sameChangeRequest(change, lock.holder));
+}
+
 /**
  * The locks of the applications that go with the rollback of each target: those that only the cluster has, if it prunes, and those that
- * an ApplicationSet generates only since somebody else deployed the target.
+ * an ApplicationSet generates only since somebody else deployed the target. Locks that this rollback takes over are left out.
  */
 async function locksOfDeleted(
   targets: readonly RollbackTarget[],
@@ -123,17 +127,16 @@ async function locksOfDeleted(
       deletes && !pruned ? [{ application: child.application, parent }] : [],
     ),
   );
-  const own = new Set([...ownLocksIn(facts), ...facts.applications.filter(({ record }) => record)].map(nameOf));
+  const own = new Set(ownLocksIn(facts).map(({ application }) => application));
   const others = [...pruned, ...removed].filter(({ application }) => !own.has(application));
   const held = await allInTurns(others, async ({ application, parent }) => {
-    return { parent, lock: await context.locks.find(application) };
+    const lock = await context.locks.find(application);
+    const known = facts.applications.find((one) => one.application === application);
+    const isTarget = targets.some((one) => one.application === application);
+    return known && isTakeable(known, lock) && (isTarget || lock === undefined) ? [] : [{ parent, lock }];
   });
-  const byParent = groupedBy(held, ({ parent }) => parent);
+  const byParent = groupedBy(held.flat(), ({ parent }) => parent);
   return new Map([...byParent].map(([parent, some]) => [parent, some.flatMap(({ lock }) => lock ?? [])]));
-}
-
-function nameOf({ application }: Pick<ApplicationFacts, "application">): ApplicationName {
-  return application;
 }
 
 const NOT_FOUND =
