@@ -362,15 +362,6 @@ export function redact(text: string, patterns: readonly string[]): string {
     .join("\n");
 }
 
-/** Redacts unified hunks: keeps each line's first character, and the sentences behind `#`. */
-export function redactHunks(hunks: string, patterns: readonly string[]): string {
-  if (patterns.length === 0) return hunks;
-  return hunks
-    .split("\n")
-    .map((line) => (/^(?:@@ |#(?! {2}))/.test(line) ? line : line.slice(0, 1) + redactLine(line.slice(1), patterns)))
-    .join("\n");
-}
-
 function redactLine(line: string, patterns: readonly string[]): string {
   if (line.length > LONGEST_LINE) return `(a line of ${line.length} characters, too long to look for what to redact)`;
   return patterns.reduce((left, pattern) => compile(pattern).matcher(left).replaceAll(MARK), line);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { redact, redactHunks, redactionProblem } from "../../src/config/schema-parts.js";
+import { redact, redactionProblem } from "../../src/config/schema-parts.js";
+import { redactHunks } from "../../src/core/diff/summarise.js";
 
 describe("what the patterns match is replaced", () => {
   test.each<[string, readonly string[], string]>([

@@ -1,4 +1,4 @@
-import { redact, redactHunks } from "../../config/schema-parts.js";
+import { redact } from "../../config/schema-parts.js";
 import { isList, mapMembers, ownMember } from "../model/effect.js";
 import { canonicalJson, isJsonObject, type Json, jsonEqual, type JsonObject } from "../model/json.js";
 import type { BothSides, DiffBasis, ManifestDiff, NameChanges, ResourceChange } from "../model/plan/manifest-diff.js";
@@ -154,6 +154,15 @@ function toResource(
     whole: !hides && diff === text && !NOTE.test(text),
     sides: sides && shownWhole(sides, patterns),
   };
+}
+
+/** Redacts unified hunks: keeps each line's first character, and the sentences behind `#`. */
+export function redactHunks(hunks: string, patterns: readonly string[]): string {
+  if (patterns.length === 0) return hunks;
+  return hunks
+    .split("\n")
+    .map((line) => (/^(?:@@ |#(?! {2}))/.test(line) ? line : line.slice(0, 1) + redact(line.slice(1), patterns)))
+    .join("\n");
 }
 
 function shownWhole({ before, after }: BothSides, patterns: readonly string[]): BothSides {
