@@ -87,7 +87,8 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
       const trueUntil = trueUntilOf(read.facts);
       shown = { ...shown, planned: true, trueUntil, read };
       reviewed = undefined;
-      const now = statusOf(read.facts, options, run);
+      const facts = { ...read.facts, justFailed: options.justFailed ?? [] };
+      const now = commitStatusOf({ kind: "planned", facts }, run.hostWords[change.host]);
       const isSame = now.state === text?.state && now.description === text.description;
       if (!isSame && hasCommitStatus(run)) await tell(now);
       // A sync of another change request may have ended a record after the stores were read: a success is checked again.
@@ -357,10 +358,6 @@ function trueUntilOf(facts: Facts): Date | undefined {
   const soak = endOfSoak(facts)?.toISOString() ?? [];
   const [end] = [...holds.map(({ until }) => until)].concat(soak).sort();
   return end === undefined ? undefined : new Date(end);
-}
-
-function statusOf(facts: Facts, { justFailed = [] }: ShowOptions, run: Run): StatusText {
-  return commitStatusOf({ kind: "planned", facts: { ...facts, justFailed } }, run.hostWords[facts.change.host]);
 }
 
 /** What is known of a head without a render, so that a required status turns green where there is nothing to deploy. */
