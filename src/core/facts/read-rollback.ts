@@ -13,7 +13,7 @@ import { approvalNeedsOf, ownLocksIn, touchedBy } from "../policy/application-st
 import type { ApplicationFacts, Asker, Facts, UntoldSoFar } from "../policy/facts.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { inputsOfSide } from "../render/render.js";
-import { syncingSetOf } from "../survey/sets/set-failure.js";
+import { syncingSetOf } from "../survey/members.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
 import { leftOverIn } from "./pruned.js";
 import { type ReadFacts, tell } from "./read-facts.js";

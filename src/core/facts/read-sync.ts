@@ -16,9 +16,8 @@ import type { CommandContext, Commits, OpenedChange } from "../ports/context.js"
 import { asPlanned, findInputGaps } from "../survey/behind-base.js";
 import { withPlannedDefinitions } from "../survey/children.js";
 import { boundNow } from "../survey/effects.js";
-import { differingFrom } from "../survey/members.js";
+import { differingFrom, syncingSetOf } from "../survey/members.js";
 import { haveDefaultRulesMoved } from "../survey/policy-files.js";
-import { syncingSetOf } from "../survey/sets/set-failure.js";
 import { lackedBy, lackedSince } from "../survey/survey-afresh.js";
 import { survey, type Survey, type SurveySource } from "../survey/survey.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";

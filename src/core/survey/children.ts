@@ -23,7 +23,7 @@ import type { LiveSubject, Subject, UnreadableSubject } from "../model/subject.j
 import type { Commits, OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import { definedElsewhere, definitionObstacle } from "./driving-right.js";
-import { isOwnedBy, syncingSetOf, unreadSet } from "./sets/set-failure.js";
+import { isOwnedBy, syncingSetOf, unreadSet } from "./members.js";
 import type { Survey } from "./survey.js";
 
 /** An application that a deployment creates, changes or removes; what it applies in turn is not yet known. */

@@ -30,7 +30,7 @@ import {
   projectObstacle,
   withDefinedIn,
 } from "./driving-right.js";
-import { syncingSetOf, unreadSet } from "./sets/set-failure.js";
+import { syncingSetOf, unreadSet } from "./members.js";
 
 /** What a change request affects, found without a render. */
 export interface Survey {

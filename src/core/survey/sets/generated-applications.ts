@@ -20,10 +20,10 @@ import type { Commits } from "../../ports/context.js";
 import { uncheckedPreview } from "../../render/check-manifests.js";
 import { definedHere, drivingObstacle, type DrivingSource } from "../driving-right.js";
 import { regenerated } from "../ignored-fields.js";
+import { isOwnedBy, syncingSetOf, unreadSet } from "../members.js";
 import type { PreviewOrder, Previews, ShownPreview } from "../previews.js";
 import type { Survey } from "../survey.js";
 import { type Expansion, policyOf } from "./application-set-notes.js";
-import { isOwnedBy, syncingSetOf, unreadSet } from "./set-failure.js";
 
 /** Whether the plan has room for an application that only a set changes; asked once for each. */
 export type HasRoom = (name: ApplicationName) => boolean;
