@@ -84,8 +84,7 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
       const read = await readPlanned(change, options, reviewed, run);
       if (read === undefined) return;
       await nextTurn();
-      const trueUntil = trueUntilOf(read.facts);
-      shown = { ...shown, planned: true, trueUntil, read };
+      shown = { ...shown, planned: true, trueUntil: trueUntilOf(read.facts), read };
       reviewed = undefined;
       const facts = { ...read.facts, justFailed: options.justFailed ?? [] };
       const now = commitStatusOf({ kind: "planned", facts }, run.hostWords[change.host]);
