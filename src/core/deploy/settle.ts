@@ -133,7 +133,15 @@ async function writeOutcome(
     const seconds = Math.round((clock.now().getTime() - Date.parse(record.timestamp)) / 1000);
     return updateRecord({ ...record, outcome: endOf(outcome), undoing: undefined, seconds }, { deployments });
   }
-  if (outcome.earlier !== undefined) return updateRecord(outcome.earlier, { deployments });
+  const { earlier } = outcome;
+  const records = await deployments.ofApplication(record.application);
+  // A success of another change request has ended it since this sync was judged.
+  const isEnded = (before: Deployment) =>
+    records.some(
+      ({ change, outcome: end, timestamp }) =>
+        !sameChangeRequest(change, before.change) && end === "succeeded" && timestamp > before.timestamp,
+    );
+  if (earlier !== undefined && !isEnded(earlier)) return updateRecord(earlier, { deployments });
   return deployments.remove(record.application, record.change);
 }
 
