@@ -498,6 +498,30 @@ test("what a sync had not begun when its host went away for hours is asked for a
   expect(await world.stores.deployments.ofApplication(WEB)).toMatchObject([{ outcome: "failed" }]);
 });
 
+test("a review that the host kept from being looked at is looked at a minute later", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  const change = world.host.ref(number);
+  const noDefinition = { specBefore: {}, specWritten: undefined, approvers: [] };
+  const record = {
+    ...noDefinition,
+    application: WEB,
+    pins: [],
+    user: "ana",
+    timestamp: world.clock.now().toISOString(),
+  };
+  const { headRevision: revision } = await world.host.getChangeRequest(change);
+  await world.stores.deployments.save({ ...record, change, revision, outcome: "started", runId: "earlier" });
+  const { getChangeRequest } = world.host;
+  Object.assign(world.host, { getChangeRequest: () => Promise.reject(new HostFailure("unreachable", "away")) });
+  const review = { kind: "reviewed", delivery: "review", change } as const;
+  expect(await supervise(review, world.dependencies(), ticketOf())).toBe("failed");
+  Object.assign(world.host, { getChangeRequest });
+  const now = world.clock.now().getTime();
+  const marks = await world.stores.marks.take(new Date(now + 61_000), new Date(now + 120_000), 10);
+  expect(marks.map((mark) => mark.change.number)).toEqual([number]);
+});
+
 /** A world in which `api` applies the definition of `web`. */
 function withParent(): CutWorld {
   const world = new CutWorld();

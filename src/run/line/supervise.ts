@@ -72,9 +72,9 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   const mayAsk = !showsItself(outcome) && (ticket.again || outcome.kind !== "silent");
   const isBehind = marking.changed() || (mayAsk && (await isLeftAsking(event.change, deps)));
   if (isBehind && !showsItself(outcome)) await deps.publisher.mark(event.change);
-  // Nothing else would push the event again, and what was announced or approved would never begin.
-  const isOwn = event.kind === "stage-due" || event.kind === "approved";
-  if (isOwn && outcome.kind === "failed") await deps.publisher.retry(event.change);
+  // Nothing else would push the event again: what was announced or approved would not begin, and a withdrawn approval would count.
+  const isAnswered = !["stage-due", "approved", "reviewed"].includes(event.kind);
+  if (!isAnswered && outcome.kind === "failed") await deps.publisher.retry(event.change);
   const [text, ms] = [outcomeText(outcome), deps.clock.now().getTime() - startedAt];
   if (outcome.kind === "failed") log.error({ event: event.kind, err: outcome.error, ms }, "event failed");
   else if (text !== undefined) log.info({ event: event.kind, outcome: text, ms }, "event handled");
