@@ -203,19 +203,6 @@ describe.each(HOSTS)("the store on %s", (host) => {
     },
   );
 
-  test("a record that cannot be read stops no reconciler where another one is a day old", async () => {
-    const bot = await startOnRedis(host);
-    const one = await bot.open(changeOf(["api"]));
-    bot.expectChanges("sync api");
-    await bot.comment(one, "svc sync");
-    await bot.stores.connection?.run((connected) => connected.hset(`${KEYS.deployment}web`, "other", '{"v":2}'));
-    const before = bot.answers(one).length;
-    bot.clock.advance(25 * 60 * 60_000);
-    await bot.service.reconcile();
-    await bot.idle();
-    expect(bot.answers(one).slice(before)).toEqual([expect.stringContaining("Deployed and not merged for 25 hours")]);
-  });
-
   test("a record of another application that cannot be read keeps no approval from being shown", async () => {
     const bot = await startOnRedis(host, { config: { defaults: { require_approval: true } } });
     const one = await bot.open(changeOf(["api"]));
