@@ -420,6 +420,20 @@ describe.each(HOSTS)("the rollout after a merge, on %s", (host) => {
     expect(await followed()).toEqual([]);
   });
 
+  test("one that failed where the host takes no comment, as in an archived repository, is not followed for ever", async () => {
+    const bot = await start(host);
+    const one = await bot.open(changeOf(["web"]));
+    await merge(bot, one);
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+    const refused = { kind: "status", status: 403, body: "{}" } as const;
+    bot.forge.faults.add({ method: "POST", path: /\/(comments|notes)$/, fault: refused });
+    await rollOut(bot);
+    await look(bot, 60 * 60_000);
+    await look(bot);
+    expect(await bot.stores.rollouts.list()).toEqual([]);
+    expect((await bot.stores.audit.list({ limit: 10, filter: { action: "rolled-out" } })).length).toBe(1);
+  });
+
   test("receivers and the audit trail are told how one ended whose repository is gone", async () => {
     const receiver = await HookReceiver.start();
     try {

@@ -309,7 +309,12 @@ async function tell(before: Rollout, rollout: Rollout, change: ChangeRequest, gi
     const text = renderRolloutFailure(rollout, linksOf(change, run), run.hostWords[change.host]);
     // Nobody is notified of an edit, so each set of failures has its own comment, whichever attempt posts it.
     const runId = run.newRunId(`rollout ${identityKey(change)} ${failed.join(" ")}`);
-    await repost(run.host, change, remark(text, { runId }), { urgency: "result" });
+    try {
+      await repost(run.host, change, remark(text, { runId }), { urgency: "result" });
+    } catch (error) {
+      if (!isFinal(error)) throw error;
+      run.log.warn({ applications: failed, err: error }, "the code host refuses the comment that a rollout failed");
+    }
   }
   await showEnvironments(before, rollout, change, run);
   if (rollout.ended !== undefined) await tellOfEnd(rollout, change, run);
