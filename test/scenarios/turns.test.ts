@@ -164,6 +164,21 @@ describe.each(HOSTS)("whose turn it is on %s", (host) => {
     expect(await queue(bot)).toEqual([]);
   });
 
+  test("one that cannot be told of its turn, as where its conversation is locked, holds up nobody behind it", async () => {
+    const bot = await startBot({ host, config: { defaults: { autoplan: false } } });
+    const one = await bot.open(changeOf(["web"], "2"));
+    const two = await bot.open(changeOf(["web"], "3"));
+    const three = await bot.open(changeOf(["web"], "4"));
+    for (const number of [one, two, three]) await bot.comment(number, "svc plan");
+    await bot.push(two, changeOf(["web"], "5"));
+    const refused = { kind: "status", status: 403, body: "{}" } as const;
+    bot.forge.faults.add({ method: "POST", path: new RegExp(`/${two}/(comments|notes)$`), fault: refused });
+    await bot.comment(one, "svc unlock");
+    await bot.service.reconcile();
+    await bot.idle();
+    expect(await bot.locked(three)).toEqual(["web"]);
+  });
+
   test("a narrowed plan that waited is repeated as it was", async () => {
     const bot = await startBot({ host, config: { defaults: { autoplan: false } } });
     const one = await bot.open(changeOf(["web"], "2"));

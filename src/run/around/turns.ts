@@ -13,7 +13,7 @@ import {
   identityKey,
   sameChangeRequest,
 } from "../../core/model/change-request.js";
-import { HostFailure, ifReadable } from "../../core/model/errors.js";
+import { HostFailure, ifReadable, isFinal } from "../../core/model/errors.js";
 import type { HostEvent, LockLost, TurnCame } from "../../core/model/event.js";
 import type { Turn } from "../../core/model/lock.js";
 import { isPlanOf } from "../../core/model/plan/plan.js";
@@ -132,7 +132,10 @@ export async function takeTurn(
   }
   const command = await planOf(change, run);
   if (command === undefined) {
-    await tellTurn(turn, change, run);
+    await tellTurn(turn, change, run).catch((error: unknown) => {
+      if (!isFinal(error)) throw error;
+      run.log.warn({ applications: free, err: error }, "could not tell a change request that its turn had come");
+    });
     for (const application of free) await run.waiting.leave(application, ref);
     return silent("turn-told");
   }
