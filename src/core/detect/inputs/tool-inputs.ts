@@ -5,6 +5,7 @@ import { mayBeAddress } from "../tree/repository-url.js";
 import { type InputCollector, isExactVersion, isPathIn } from "./input-set.js";
 
 const MAX_CHARTS = 200;
+const MAX_NAMED = 10_000;
 
 /**
  * Adds the directories of `file://` dependencies of every chart in a directory, recursively, with subcharts and targets of
@@ -17,12 +18,14 @@ export async function addChartDependencies(
 ): Promise<void> {
   const waiting = [directory];
   const seen = new Set(waiting);
+  let named = 0;
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const found = [...tree.linksIn(next)];
     for (const file of chartFilesIn(next, tree)) {
       const dependencies = await dependenciesIn(file, tree);
-      if (dependencies === undefined) {
-        into.addWhole(`the dependencies in ${file} cannot be read`);
+      named += 1 + (dependencies?.count ?? 0);
+      if (dependencies === undefined || named > MAX_NAMED) {
+        into.addWhole(`the dependencies in ${file} ${named > MAX_NAMED ? "are too many" : "cannot be read"}`);
         return;
       }
       if (dependencies.remote) into.addRemote(dependencies.addresses);
@@ -51,6 +54,7 @@ function chartFilesIn(directory: string, tree: RepositoryTree): readonly string[
 }
 
 interface Dependencies {
+  readonly count: number;
   readonly local: readonly string[];
   /** Some come from a chart repository without an exact version. */
   readonly remote: boolean;
@@ -78,6 +82,7 @@ async function dependenciesIn(path: string, tree: RepositoryTree): Promise<Depen
   const fetched = named.filter(({ repositories }) => !repositories.every(isLocal));
   const local = named.flatMap(({ repositories }) => repositories.filter(isLocal));
   return {
+    count: named.length,
     local: local.map((repository) => cleanPath(path, "..", repository.slice("file://".length))),
     remote: fetched.some(({ exact }) => !exact),
     versions: fetched.some(({ exact }) => exact),
@@ -215,7 +220,7 @@ export async function addKustomizeInputs(
 }
 
 /** What a kustomization reads; with what it fetches as for the dependencies of a chart. */
-interface Reads extends Omit<Dependencies, "local"> {
+interface Reads extends Omit<Dependencies, "local" | "count"> {
   readonly paths: readonly string[];
   /** How many texts could have been paths. */
   readonly texts: number;
