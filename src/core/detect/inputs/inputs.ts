@@ -68,6 +68,8 @@ async function findInputs(
   });
 }
 
+const MAX_SOURCES = 100;
+
 function readInputs(application: Application, positions: readonly number[], tree: RepositoryTree): Promise<InputSet> {
   const sources = sourcesOf(application.spec);
   return Promise.all(
@@ -80,13 +82,13 @@ function readInputs(application: Application, positions: readonly number[], tree
     const { source } = reader;
     const path = cleanPath(source.path);
     const into = collectInputs(source.position, path);
-    const own = positions.includes(source.position);
     const rendersNothing = source.ref !== undefined && source.path === "";
-    addHelmFiles(reader, source.helm, into);
-    if (own && !rendersNothing) {
+    if (sources.length > MAX_SOURCES) into.addWhole(`it has more than ${MAX_SOURCES} sources`);
+    else addHelmFiles(reader, source.helm, into);
+    if (positions.includes(source.position) && !rendersNothing && sources.length <= MAX_SOURCES) {
       into.addPath(path);
       addGeneratePaths(generatePathEntries(application.annotations, path) ?? [], into);
-      if (discoveredAsPlugin(application, source.position)) into.addWhole(PLUGIN);
+      if (sourceTypesOf(application)[source.position - 1] === "Plugin") into.addWhole(PLUGIN);
       await addChartDependencies(path, tree, into);
       const overrides = await overridesOf(path, into);
       for (const override of overrides) addHelmFiles(reader, override.helm, into);
@@ -151,10 +153,6 @@ async function addOptionInputs(
 }
 
 /** Argo CD can discover a plugin by itself; only the whole live object shows that, and no list of applications. */
-function discoveredAsPlugin(application: Application, position: number): boolean {
-  return sourceTypesOf(application)[position - 1] === "Plugin";
-}
-
 function sourceTypesOf(application: Application): readonly unknown[] {
   return "sourceTypes" in application && Array.isArray(application.sourceTypes) ? application.sourceTypes : [];
 }

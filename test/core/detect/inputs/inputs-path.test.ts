@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { touches } from "../../../../src/core/detect/inputs/input-set.js";
 import { ChangedPaths } from "../../../../src/core/model/collections.js";
 import { OWN_URL } from "../memory-snapshot.js";
-import { application, inputs, single, touched } from "../read-inputs.js";
+import { application, inputs, single, touched, wholeReason } from "../read-inputs.js";
 
 describe("the source's path", () => {
   test.each([
@@ -65,4 +65,13 @@ test("both halves of a source hydrator count", async () => {
     sourceHydrator: { drySource: { repoURL: OWN_URL, path: "dry" }, syncSource: { targetBranch: "e", path: "wet" } },
   });
   expect(await touched({}, of, ["dry/x", "wet/x", "x"])).toEqual(["dry/x", "wet/x"]);
+});
+
+test("thousands of sources of one application take no time, and count as the whole repository", async () => {
+  const files = Object.fromEntries(Array.from({ length: 3000 }, (_, at) => [`d${at}/x.yaml`, "a: 1"]));
+  const sources = Array.from({ length: 3000 }, () => ({ repoURL: OWN_URL, path: "." }));
+  const positions = sources.map((_, at) => at + 1);
+  const before = process.cpuUsage();
+  expect(await wholeReason(files, application({ sources }), positions)).toBe("it has more than 100 sources");
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(3); // seconds of our own, however busy the machine is
 });
