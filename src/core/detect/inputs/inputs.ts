@@ -194,6 +194,7 @@ export function reachedByLinks(
 ): { readonly paths: readonly string[]; readonly unreadable: string | undefined } {
   const waiting = [...from];
   const seen = new Set(waiting);
+  const places = new Set<string>();
   const paths: string[] = [];
   let broken: string | undefined;
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
@@ -201,8 +202,9 @@ export function reachedByLinks(
     broken ??= unreadable;
     paths.push(...links);
     if (path !== undefined && links.length > 0) paths.push(path);
-    const more = [...(path === undefined ? [] : [path]), ...tree.linksIn(next)];
-    for (const one of more.filter((candidate) => !seen.has(candidate))) {
+    if (path === undefined || places.has(path)) continue;
+    places.add(path);
+    for (const one of tree.linksIn(path).filter((candidate) => !seen.has(candidate))) {
       seen.add(one);
       waiting.push(one);
     }
