@@ -5,6 +5,8 @@ import type { InputCollector } from "./input-set.js";
 
 const MAX_IMPORT_DEPTH = 20;
 const MAX_JSONNET_FILES = 2000;
+/** One file may stand at thousands of places. */
+const MAX_CHARACTERS = 32 * 1024 * 1024;
 /** Each import may be in each library. */
 const MAX_PLACES = 100_000;
 
@@ -34,6 +36,7 @@ export async function addJsonnetInputs(
     if (named.includes(undefined)) return "an import in its Jsonnet arguments cannot be read";
     let level = [...new Set([...files.map(({ path }) => path), ...named.flatMap((paths) => paths ?? [])])];
     const seen = new Set(level);
+    let characters = 0;
     for (let depth = 0; level.length > 0; depth += 1) {
       if (depth > MAX_IMPORT_DEPTH) return `its Jsonnet imports are nested more than ${MAX_IMPORT_DEPTH} deep`;
       if (seen.size > MAX_JSONNET_FILES) return `it reads more than ${MAX_JSONNET_FILES} Jsonnet files`;
@@ -42,6 +45,8 @@ export async function addJsonnetInputs(
       for (const file of level) {
         const text = texts.get(file);
         if (text === undefined) return `the Jsonnet file ${file} cannot be read`;
+        characters += text.length;
+        if (characters > MAX_CHARACTERS) return "its Jsonnet files are larger than svc reads";
         if (file.endsWith(".json") && isJson(text)) continue;
         const imported = importedBy(text, [parentOf(file), parentOf(tree.follow(file).path ?? file)]);
         if (imported === undefined) return `an import in the Jsonnet file ${file} cannot be read`;

@@ -184,6 +184,14 @@ describe("Jsonnet", () => {
     expect(process.cpuUsage(before).user / 1e6).toBeLessThan(3); // seconds of our own, however busy the machine is
   });
 
+  test("a large file that stands at many places is not read at all of them: the whole repository", async () => {
+    const large = JSON.stringify("x".repeat(1_000_000));
+    const many = Array.from({ length: 40 }, (_, at) => `x${at}.json`);
+    const files = Object.fromEntries(many.map((name) => [`apps/web/${name}`, large]));
+    const code = many.map((name) => `(import '${name}')`).join(" + ");
+    expect(await wholeReason({ ...files, "apps/web/main.jsonnet": code }, single("apps/web"))).toContain("larger than");
+  });
+
   test.each<[string, Files]>([
     ["an absolute import", { "apps/web/main.jsonnet": "import '/etc/passwd'" }],
     ["beside a chart", { "apps/web/Chart.yaml": "name: c", "apps/web/files/d.jsonnet": "import '../../x'" }],
