@@ -8,7 +8,7 @@ import type { FoundInputs } from "../../model/input-set.js";
 import type { Json } from "../../model/json.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
 import type { OpenedTree, Snapshot } from "../../ports/snapshot.js";
-import { AFTER_SLASH, firstAtOrAfter, isWithin } from "../tree/repository-path.js";
+import { AFTER_SLASH, firstAtOrAfter, isWithin, parentOf } from "../tree/repository-path.js";
 import { type Reading, REFUSED_MS, TextReader, type YamlText } from "../tree/yaml-documents.js";
 
 /** What detection remembers from one snapshot to the next, in memory. */
@@ -290,27 +290,27 @@ export function followLinks(
 ) {
   const links: string[] = [];
   const asked: string[] = [];
-  const followed: string[] = [];
   const nowhere = { path: undefined, links, asked, unreadable: undefined };
-  let waiting: readonly string[] = path.split("/");
-  for (let [next, ...rest] = waiting; next !== undefined; [next, ...rest] = waiting) {
-    waiting = rest;
+  const waiting = path.split("/").reverse();
+  let followed = "";
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     if (next === "" || next === ".") continue;
     if (next === "..") {
-      if (followed.pop() === undefined) return nowhere;
+      if (followed === "") return nowhere;
+      followed = parentOf(followed);
       continue;
     }
-    const candidate = [...followed, next].join("/");
+    const candidate = followed === "" ? next : `${followed}/${next}`;
     asked.push(candidate);
     if (entryAt(candidate)?.kind !== "symlink") {
-      followed.push(next);
+      followed = candidate;
       continue;
     }
     links.push(candidate);
     const target = targets.get(candidate);
     if (target === undefined) return { path: undefined, links, asked, unreadable: candidate };
     if (target.startsWith("/") || links.length > MAX_LINKS) return nowhere;
-    waiting = [...target.split("/"), ...rest];
+    for (const part of target.split("/").reverse()) waiting.push(part);
   }
-  return { path: followed.join("/"), links, asked, unreadable: undefined };
+  return { path: followed, links, asked, unreadable: undefined };
 }

@@ -72,4 +72,16 @@ describe("symbolic links", () => {
     expect(await touched(files, single("apps/web"), ["d/x1"])).toEqual(["d/x1"]);
     expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5); // seconds of our own, however busy the machine is
   });
+
+  test("links whose long targets are links in turn take no time", async () => {
+    const long = "./".repeat(2000);
+    const files: Files = Object.fromEntries<Files[string]>([
+      ...Array.from({ length: 39 }, (_, at) => [`l${at}`, to(`${long}l${at + 1}`)] as const),
+      ["l39", ""],
+      ...Array.from({ length: 200 }, (_, at) => [`apps/web/m${at}`, to("../../l0")] as const),
+    ]);
+    const before = process.cpuUsage();
+    expect(await touched(files, single("apps/web"), ["l39"])).toEqual(["l39"]);
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(15); // seconds of our own, however busy the machine is
+  });
 });
