@@ -25,7 +25,7 @@ export async function addJsonnetInputs(
   if (files.length === 0) return;
   for (const library of libraries) into.addPath(library);
   const roots = new Set([directory, ...libraries]);
-  let places = 0;
+  let [places, characters] = [0, 0];
   const problem = await followImports();
   if (places > MAX_PLACES) into.addWhole(`its Jsonnet files may be at more than ${MAX_PLACES} places`);
   else if (problem !== undefined) into.addWhole(problem);
@@ -36,7 +36,6 @@ export async function addJsonnetInputs(
     if (named.includes(undefined)) return "an import in its Jsonnet arguments cannot be read";
     let level = [...new Set([...files.map(({ path }) => path), ...named.flatMap((paths) => paths ?? [])])];
     const seen = new Set(level);
-    let characters = 0;
     for (let depth = 0; level.length > 0; depth += 1) {
       if (depth > MAX_IMPORT_DEPTH) return `its Jsonnet imports are nested more than ${MAX_IMPORT_DEPTH} deep`;
       if (seen.size > MAX_JSONNET_FILES) return `it reads more than ${MAX_JSONNET_FILES} Jsonnet files`;
@@ -58,7 +57,7 @@ export async function addJsonnetInputs(
     return undefined;
   }
 
-  /** Adds everything that a text imports and returns the Jsonnet files; undefined if an import is unknown. */
+  /** Adds all that a text imports from the repository and returns the Jsonnet files; undefined if an import is unknown. */
   function importedBy(text: string, ownPlaces: readonly string[]): readonly string[] | undefined {
     const imports = jsonnetImports(text);
     places += imports.length * (ownPlaces.length + roots.size);
@@ -66,7 +65,6 @@ export async function addJsonnetInputs(
     const found: string[] = [];
     for (const { path, code } of imports) {
       if (path === undefined || (ownPlaces.length === 0 && path.includes("$"))) return undefined;
-      // An absolute path is outside the repository.
       if (path.startsWith("/")) continue;
       for (const root of new Set([...ownPlaces, ...roots])) {
         const place = cleanPath(root, path);
