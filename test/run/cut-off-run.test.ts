@@ -289,6 +289,26 @@ test("what another one deployed before ends with a sync whose lock an administra
   expect(records.map(({ change, outcome }) => [change.number, outcome])).toEqual([[number, "succeeded"]]);
 });
 
+test("so it does with a rollback", async () => {
+  const world = new CutWorld();
+  const [number, other] = [world.open(config("web", "2")), world.open(config("web", "3"))];
+  for (const said of ["svc plan", "svc sync"]) await world.says(other, said);
+  await world.clock.sleep(1000);
+  world.deployer.faults.sync = () => ({ kind: "failed", message: "no room", resources: [] });
+  for (const said of ["svc plan", "svc sync"]) await world.says(number, said);
+  world.deployer.faults.sync = undefined;
+  const { sync } = world.deployer;
+  world.deployer.sync = async (request) => {
+    await world.stores.locks.release(WEB, world.host.ref(number));
+    await world.says(other, "svc plan");
+    return sync.call(world.deployer, request);
+  };
+  await world.says(number, "svc rollback");
+  expect(world.host.commentsOf(number).at(-1)).toContain("✅");
+  expect(await world.holders()).toEqual({ web: other });
+  expect(await world.stores.deployments.list()).toEqual([]);
+});
+
 test("a sync that never reached Argo CD is started again, beside the one that did", async () => {
   const world = new CutWorld();
   const number = world.open(BOTH);
@@ -714,6 +734,22 @@ test("what another one deployed since a rollback ended counts, also if the relea
   expect(await world.stores.deployments.list()).toMatchObject([
     { application: WEB, change: { number: other }, outcome: "succeeded" },
   ]);
+});
+
+test("a rollback that fails brings no record back that another one has ended meanwhile", async () => {
+  const world = new CutWorld();
+  const [number, other] = [world.open(config("web", "2")), world.open(config("web", "3"))];
+  for (const said of ["svc plan", "svc sync"]) await world.says(number, said);
+  const { sync } = world.deployer;
+  world.deployer.sync = async () => {
+    world.deployer.sync = sync;
+    await world.stores.locks.release(WEB, world.host.ref(number));
+    for (const said of ["svc plan", "svc sync"]) await world.says(other, said);
+    return { kind: "failed", message: "another operation ran", resources: [] };
+  };
+  await world.says(number, "svc rollback");
+  expect(world.host.commentsOf(number).at(-1)).toContain("another operation ran");
+  expect(await world.stores.deployments.list()).toMatchObject([{ change: { number: other }, outcome: "succeeded" }]);
 });
 
 test("a head no longer counts as deployed after a rollback whose outcome Argo CD does not tell", async () => {

@@ -32,9 +32,11 @@ export async function settleSync(
   context: SettleContext,
 ): Promise<string | undefined> {
   const { application } = record;
+  const { change, locks } = context;
   const later = "svc notes how it ended, and releases its lock if it succeeded, once the store is back";
+  const end = [() => endOthers(application, change, context), () => locks.release(application, change)];
   return settle(application, later, context, [
-    ...(outcome.kind === "succeeded" ? endDeployment(application, context) : []),
+    ...(outcome.kind === "succeeded" ? end : []),
     // Last: a record without an outcome is looked at again.
     () => writeOutcome(record, outcome, context),
   ]);
@@ -50,40 +52,31 @@ export async function settleRollback(
   record: Deployment | undefined,
   context: SettleContext,
 ): Promise<string | undefined> {
-  const { deployments, change } = context;
+  const { deployments, locks, change } = context;
   switch (outcome) {
     case "rejected":
       return undefined;
     case "succeeded":
       return settle(application, LOCK_STAYS, context, [
+        // First: its own record tells which of the others are older.
+        () => endOthers(application, change, context),
         () => deployments.remove(application, change),
-        ...endDeployment(application, context),
+        () => locks.release(application, change),
       ]);
     case "failed":
     case "running":
     case "unknown":
       if (record === undefined) return undefined;
-      return settle(application, LOCK_STAYS, context, [() => deployments.save({ ...record, outcome: "failed" })]);
+      return settle(application, LOCK_STAYS, context, [() => updateRecord({ ...record, outcome: "failed" }, context)]);
   }
 }
 
 const LOCK_STAYS = "its lock is kept until the next command or until it expires";
 
-type Write = () => Promise<unknown>;
-
 /**
- * What was deployed, the head or the target branch, replaces what other change requests deployed before, and needs no lock any more.
- * Each write may be repeated: once the lock is released, nothing removes a record of others.
- */
-function endDeployment(application: ApplicationName, context: SettleContext): readonly Write[] {
-  const { change, locks } = context;
-  return [() => endOthers(application, change, context), () => locks.release(application, change)];
-}
-
-/**
- * Ends the records of other change requests. Another one may have got the lock meanwhile, by a restart or an administrator: what it
- * has deployed since is on top.
- * @param isLast Whether it was not planned again since. If it was, what others deployed since stays as well.
+ * Ends the records of other change requests, which what was deployed replaces. Another one may have got the lock meanwhile, by a
+ * restart or an administrator: what it has deployed since is on top.
+ * @param isLast Whether this one was not planned again since. If it was, others may have deployed since, and that stays as well.
  */
 export async function endOthers(
   application: ApplicationName,
@@ -107,12 +100,15 @@ export async function updateRecord(
   if (known.some(({ change }) => sameChangeRequest(change, record.change))) await deployments.save(record);
 }
 
-/** Runs the writes in order, each repeated while the store is unavailable. If it stays so, `later` says what follows. */
+/**
+ * Runs the writes in order, each repeated while the store is unavailable: once the lock is released, none may remove a record of
+ * others. If the store stays away, `later` says what follows.
+ */
 async function settle(
   application: ApplicationName,
   later: string,
   { clock, log }: Pick<SettleContext, "clock" | "log">,
-  writes: readonly Write[],
+  writes: readonly (() => Promise<unknown>)[],
 ): Promise<string | undefined> {
   try {
     for (const write of writes) await retryWhileUnavailable(clock, write);
