@@ -60,8 +60,12 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(bot.changes()).toEqual([]);
     expect(bot.lastComment(one)).toContain("A sync of `root` would delete `shop-de`, so it waits for that lock");
-    await bot.comment(other, "svc unlock");
     bot.expectChanges("sync root");
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("rolled back");
+    expect(running(bot)).toEqual(["root", "shop-de"]);
+    await bot.comment(other, "svc unlock");
+    await bot.comment(one, "svc plan");
     await bot.comment(one, "svc sync");
     expect(running(bot)).toEqual(["root", "shop-it"]);
   });

@@ -121,7 +121,7 @@ async function locksOfDeleted(
   const pruned = (await leftOverIn(parents, context)).flatMap(({ application, deletedBy = [] }) =>
     deletedBy.map((parent) => ({ application, parent })),
   );
-  const planned = facts.applications.filter(({ record }) => record === undefined);
+  const planned = facts.applications.filter(({ record, foreign }) => record === undefined && foreign.length > 0);
   const removed = planned.flatMap((one) =>
     touchedBy(one, facts).flatMap(({ parent, child, deletes, pruned }) =>
       deletes && !pruned ? [{ application: child.application, parent }] : [],
