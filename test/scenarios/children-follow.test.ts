@@ -505,6 +505,27 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.lastComment(one)).not.toContain("gives it at this commit");
   });
 
+  test("nor does a parent that prunes one there wait for the lock of the child here", async () => {
+    const destination = { server: "https://spoke.example.com:6443", namespace: "argocd" };
+    const bot = await startFamily(host, "s", {}, (repoURL) => ({
+      "spoke/child.yaml": asYaml(applicationResource("child", { repoURL, path: "apps/root" })),
+      "spoke/configmap.yaml": configMap("spoke", { value: "1" }),
+    }));
+    const repoURL = bot.forge.cloneUrl(REPOSITORY);
+    bot.argocd.addApplication(applicationResource("spoke", { repoURL, path: "spoke", spec: { destination } }));
+    await bot.argocd.deploy("spoke");
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "spoke/child.yaml": null });
+    await bot.argocd.deploy("spoke");
+    const other = await bot.open(BLUE, { by: "bo" });
+    expect(await bot.locked(other)).toEqual(["child"]);
+    const one = await bot.open({ "spoke/configmap.yaml": configMap("spoke", { value: "2" }) });
+    expect(bot.lastComment(one)).toContain("argoproj.io/Application");
+    bot.expectChanges("sync spoke");
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toContain("succeeded");
+    expect(bot.changes()).toEqual(["sync spoke"]);
+  });
+
   test("also where Argo CD does not track it yet and a definition names Argo CD's own cluster by another address", async () => {
     const destination = { server: "https://10.0.0.1:6443", namespace: "argocd" };
     const bot = await startFamily(host);

@@ -327,6 +327,22 @@ describe.each(HOSTS)("an application of a set that a parent applies, on %s", (ho
     expect(bot.changes()).toEqual(["sync root"]);
   });
 
+  test("is not deleted against its rule by a rollback that prunes, with a set that was taken out of the files earlier", async () => {
+    const bot = await startShops(host);
+    const rules = "sync_requirements: [{name: shop-de, require_approval: true}]\n";
+    const destination = { server: "https://kubernetes.default.svc", namespace: "prod" };
+    const alone = setOf(cloneUrlOf(bot.forge), ["de"], { spec: { destination } });
+    await bot.forge.pushToBranch(REPOSITORY, "main", alone);
+    await bot.argocd.deploy("root");
+    const left = { "children/set.yaml": null, "children/kept.yaml": configMap("kept", { a: "1" }) };
+    await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": rules, ...left });
+    await bot.argocd.deploy("root");
+    const one = await bot.open({ "children/keep.yaml": configMap("keep", { a: "1" }) });
+    await bot.comment(one, "svc rollback --prune");
+    expect(bot.lastComment(one)).toMatch(/must be approved before/);
+    expect(bot.changes()).toEqual([]);
+  });
+
   test("is not deleted with a child that had applied the set, while another PR has its lock", async () => {
     const tracking = (id: string) => ({ "argocd.argoproj.io/tracking-id": `root:argoproj.io/${id}` });
     const mid = (repoURL: string) => {

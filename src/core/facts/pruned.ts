@@ -1,4 +1,5 @@
-import type { Application } from "../model/application.js";
+import { type Application, destinationOf, IN_CLUSTER } from "../model/application.js";
+import type { ApplicationName } from "../model/brand.js";
 import { allInTurns, groupedBy } from "../model/collections.js";
 import type { Plan } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
@@ -9,19 +10,32 @@ import { boundNow } from "../survey/effects.js";
 import { memberOf } from "../survey/members.js";
 
 interface LeftOverSource extends Pick<Stoppable, "signal"> {
-  readonly deployer: Pick<Deployer, "naming" | "applicationsOfSet">;
+  readonly deployer: Pick<Deployer, "naming" | "applicationsOfSet" | "listApplications" | "listApplicationSets">;
 }
 
-/** The Applications that a sync of these parents deletes if it prunes, since they, or their sets, left the files. Their locks are read last. */
+/** The applications that apply Applications or ApplicationSets of Argo CD's own, whatever address they have for its cluster. */
+async function parentsHere({ deployer, signal }: LeftOverSource): Promise<ReadonlySet<ApplicationName | undefined>> {
+  const listed = await Promise.all([deployer.listApplications(signal), deployer.listApplicationSets(signal)]);
+  return new Set(listed.flat().map(({ parent }) => parent));
+}
+
+/**
+ * The Applications that a sync of these parents deletes if it prunes, since they, or their sets, left the files. Not those of another
+ * Argo CD in the cluster to which a parent deploys. Their locks are read last.
+ */
 export async function leftOverIn(
   subjects: readonly Pick<LiveSubject, "name" | "live">[],
-  { deployer, signal }: LeftOverSource,
+  context: LeftOverSource,
 ): Promise<readonly ReachedFacts[]> {
-  const nameOf = await deployer.naming();
-  const left = subjects.flatMap(({ name, live: { leftOver = [] } }) => leftOver.map((title) => ({ title, name })));
-  const found = await allInTurns(left, async ({ title, name: parent }) => {
+  const { deployer, signal } = context;
+  const left = subjects.flatMap(({ name, live: { leftOver = [], spec } }) =>
+    leftOver.map((title) => ({ title, name, isHere: destinationOf(spec).cluster === IN_CLUSTER })),
+  );
+  if (left.length === 0) return [];
+  const [nameOf, parents] = await Promise.all([deployer.naming(), parentsHere(context)]);
+  const found = await allInTurns(left, async ({ title, name: parent, isHere }) => {
     const [, set, namespace, name] = /^argoproj\.io\/Application(Set)? (?:([^/]*)\/)?([^/]+)$/.exec(title) ?? [];
-    if (name === undefined) return [];
+    if (name === undefined || (!isHere && !parents.has(parent))) return [];
     const gone = set ? await deployer.applicationsOfSet({ name, namespace }, signal) : [nameOf(namespace, name)];
     return gone.map((application) => ({ application, lock: undefined, deletedBy: [parent] }));
   });
@@ -59,7 +73,7 @@ export async function boundToRollBack(
   const { deployer, signal, clock } = context;
   const running = await deployer.listApplications(signal, clock.now());
   if (!prunes) return boundNow(plan, running, context);
-  const parents = new Set(running.map(({ parent }) => parent));
+  const parents = await parentsHere(context);
   const found = await allInTurns(plan.applications, async ({ application: name }) => {
     const live = parents.has(name) ? await deployer.findApplication(name) : undefined;
     return live === undefined ? [] : [{ name, live }];
