@@ -12,7 +12,15 @@ import type { InputPart, InputSet } from "../../model/input-set.js";
 import { isJsonObject, type Json } from "../../model/json.js";
 import type { TreeEntry } from "../../ports/repositories.js";
 import type { OpenedTree, RepositoryTree } from "../../ports/snapshot.js";
-import { cleanPath, hasGlob, isWithin, matchesGlob, parentOf } from "../tree/repository-path.js";
+import {
+  cleanPath,
+  globMatcher,
+  hasGlob,
+  isWithin,
+  matchesGlob,
+  parentOf,
+  type Steps,
+} from "../tree/repository-path.js";
 import { mayBeAddress, redactUserInfo } from "../tree/repository-url.js";
 
 /** Collects a part. The first reason of `addWhole` counts. */
@@ -34,40 +42,36 @@ export function touches(inputs: InputSet, changed: ChangedPaths): boolean {
 export function touchedPaths(inputs: InputSet, changed: ChangedPaths): readonly string[] {
   if (inputs.some(({ whole }) => whole !== undefined)) return changed.paths;
   const touched = new Set(inputs.flatMap(({ paths }) => paths.flatMap((path) => changed.touching(path))));
-  const patterns = new Set(inputs.flatMap((part) => part.patterns));
-  for (const { paths, matches } of [...patterns].map((pattern) => comparison(pattern, changed))) {
-    for (const path of paths.filter(matches)) touched.add(path);
+  const steps = mostSteps();
+  for (const pattern of new Set(inputs.flatMap((part) => part.patterns))) {
+    for (const path of changed.touching(fixedPart(pattern)).filter(touchOf(pattern, steps))) touched.add(path);
   }
   return changed.paths.filter((path) => touched.has(path));
 }
 
 function touchesPart(part: InputPart, changed: ChangedPaths): boolean {
   if (changed.paths.length === 0) return false;
+  const steps = mostSteps();
   return (
     part.whole !== undefined ||
     part.paths.some((path) => changed.touch(path)) ||
-    part.patterns.some((pattern) => {
-      const { paths, matches } = comparison(pattern, changed);
-      return paths.some(matches);
-    })
+    part.patterns.some((pattern) => changed.touching(fixedPart(pattern)).some(touchOf(pattern, steps)))
   );
 }
 
-/** More paths of one directory are not compared with a pattern: all of them count as matches. */
-const MOST_COMPARED = 2000;
-
-function comparison(pattern: string, changed: ChangedPaths) {
-  const paths = changed.touching(fixedPart(pattern));
-  return { paths, matches: (path: string) => paths.length > MOST_COMPARED || matchesPattern(pattern, path) };
+/**
+ * Bounds what the patterns of one application or generator cost, whatever they and the paths look like: more than a hundred thousand
+ * comparisons of usual ones. What is left over counts as a match.
+ */
+export function mostSteps(): Steps {
+  return { left: 20_000_000 };
 }
 
-function matchesPattern(pattern: string, path: string): boolean {
-  return matchesGlob(pattern, path, { doubleStar: true }) || isBelowChange(pattern, path);
-}
-
-function isBelowChange(pattern: string, path: string): boolean {
+/** Whether the change of a path touches what matches a pattern: the path matches, or is above all that does. */
+function touchOf(pattern: string, steps: Steps): (path: string) => boolean {
+  const matches = globMatcher(pattern, { doubleStar: true }, steps);
   const directory = fixedPart(pattern);
-  return directory !== "" && isWithin(directory, path);
+  return (path) => matches(path) || (directory !== "" && isWithin(directory, path));
 }
 
 /** The directory that contains every match of a pattern. */
@@ -84,10 +88,12 @@ export function fixedPart(pattern: string): string {
  */
 export function inputFingerprint(inputs: InputSet, tree: OpenedTree): string {
   const hash = createHash("sha256");
+  const steps = mostSteps();
   const parts = inputs.map(({ position, whole, paths, patterns }) => ({
     position,
     files: (whole === undefined ? sorted(paths) : [""]).map((path) => [path, pathDigest(path, tree)]),
-    matches: whole === undefined ? sorted(patterns).map((pattern) => [pattern, patternDigest(pattern, tree)]) : [],
+    matches:
+      whole === undefined ? sorted(patterns).map((pattern) => [pattern, patternDigest(pattern, tree, steps)]) : [],
   }));
   return hash.update(JSON.stringify(parts)).digest("hex");
 }
@@ -101,13 +107,12 @@ function pathDigest(path: string, tree: OpenedTree): string {
   return tree.digest(`path ${path}`, () => digestOf([...entriesAbove(path, tree), ...tree.entriesIn(path)]));
 }
 
-function patternDigest(pattern: string, tree: OpenedTree): string {
+function patternDigest(pattern: string, tree: RepositoryTree, steps: Steps): string {
   const directory = fixedPart(pattern);
-  const entries = tree.entriesIn(directory);
-  if (entries.length > MOST_COMPARED) return pathDigest(directory, tree);
+  const matches = globMatcher(pattern, { doubleStar: true }, steps);
   return digestOf([
     ...entriesAbove(directory, tree),
-    ...entries.filter(({ path, kind }) => kind !== "file" || matchesGlob(pattern, path, { doubleStar: true })),
+    ...tree.entriesIn(directory).filter(({ path, kind }) => kind !== "file" || matches(path)),
   ]);
 }
 

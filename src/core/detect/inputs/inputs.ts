@@ -12,6 +12,7 @@ import {
   type InputCollector,
   isPathIn,
   kustomizeEntries,
+  mostSteps,
 } from "./input-set.js";
 import { addJsonnetInputs, withVariables } from "./jsonnet-inputs.js";
 import { addChartDependencies, addKustomizeInputs, hasKustomization, withMatches } from "./tool-inputs.js";
@@ -126,13 +127,11 @@ async function addOptionInputs(
   const why = isOpen ? whyForPlugin(path, tree) : undefined;
   if (why !== undefined) into.addWhole(`${PLUGIN} (its directory ${why})`);
   const named = [...new Set(layers.flatMap(kustomizeEntries))];
-  if (named.filter(hasGlob).length > MAX_PATTERNS) {
-    into.addWhole(TOO_MANY_PATTERNS);
-    return;
-  }
   // Kustomize works in the directory that a linked path leads to.
   const places = [...new Set([path, tree.follow(path).path ?? path])];
-  const from = (entry: string) => places.flatMap((place) => withMatches(cleanPath(place, entry), tree, into));
+  // To find a name takes longer than to compare it.
+  const steps = { left: mostSteps().left / 4 };
+  const from = (entry: string) => places.flatMap((place) => withMatches(cleanPath(place, entry), tree, into, steps));
   const elsewhere = named.filter((entry) => !places.some((place) => isPathIn(tree, place, entry)));
   if (elsewhere.length > 0) into.addRemote(elsewhere);
   for (const one of named.flatMap(from)) into.addPath(one);
@@ -364,9 +363,8 @@ function textOf(value: Json | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Each is compared with many paths. */
-const MAX_PATTERNS = 30;
-const TOO_MANY_PATTERNS = "it names what it reads by more patterns than svc compares";
+/** Each is compared with many paths, and brings one more for its `.gitattributes`. */
+const MAX_PATTERNS = 200;
 
 function collectInputs(position: number, sourcePath: string): InputCollector {
   let whole: string | undefined;
@@ -378,7 +376,9 @@ function collectInputs(position: number, sourcePath: string): InputCollector {
   return {
     addPath: (path) => void paths.add(path),
     addPattern: (pattern) =>
-      void (patterns.size < MAX_PATTERNS ? patterns.add(pattern) : (whole ??= TOO_MANY_PATTERNS)),
+      void (patterns.size < MAX_PATTERNS
+        ? patterns.add(pattern)
+        : (whole ??= "it names what it reads by more patterns than svc compares")),
     addWhole: (reason) => (whole ??= reason),
     addRemote(found = []) {
       remote = true;

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
-import { AFTER_SLASH, cleanPath, firstAtOrAfter, hasGlob, matchesGlob } from "../tree/repository-path.js";
+import { AFTER_SLASH, cleanPath, firstAtOrAfter, globMatcher, hasGlob, type Steps } from "../tree/repository-path.js";
 import { mayBeAddress } from "../tree/repository-url.js";
 import { type InputCollector, isExactVersion, isPathIn } from "./input-set.js";
 
@@ -115,11 +115,10 @@ export function hasKustomization(directory: string, tree: RepositoryTree): boole
 
 /**
  * Returns a path, and what matches it in the tree: Argo CD hands components to `kustomize edit add component`, which expands patterns by
- * the rules of Go's `filepath.Glob` (`GlobPatternsWithLoader` of Kustomize 5), and so through links. Of several paths to one
- * place the first counts.
+ * the rules of Go's `filepath.Glob` (`GlobPatternsWithLoader` of Kustomize 5), through links too. Of paths to one place the first counts.
  */
-export function withMatches(path: string, tree: RepositoryTree, into: InputCollector): readonly string[] {
-  if (!hasGlob(path)) return [path];
+export function withMatches(path: string, tree: RepositoryTree, into: InputCollector, steps: Steps): readonly string[] {
+  if (!hasGlob(path) || steps.left <= 0) return [path];
   const parts = path.split("/");
   if (parts.length > MAX_DEPTH) {
     into.addWhole(`a pattern of its components is nested more than ${MAX_DEPTH} deep`);
@@ -127,17 +126,19 @@ export function withMatches(path: string, tree: RepositoryTree, into: InputColle
   }
   let found: ReadonlyMap<string, string> = new Map([["", ""]]);
   for (const part of parts) {
+    const matches = globMatcher(part, { doubleStar: false }, steps);
     const names = ([real, directory]: readonly [string, string]) =>
       (hasGlob(part) ? namesIn(directory, real, tree) : [part])
-        .filter((name) => name === part || matchesGlob(part, name, { doubleStar: false }))
+        .filter((name) => name === part || matches(name))
         .map((name) => cleanPath(directory, name));
     const next = new Map<string, string>();
     for (const one of [...found].flatMap(names)) {
       const { path: real } = tree.follow(one);
       if (real !== undefined && !next.has(real)) next.set(real, one);
     }
-    if (next.size > MAX_FILES) {
-      into.addWhole(`a pattern of its components stands for more than ${MAX_FILES} paths`);
+    steps.left -= 100 * next.size;
+    if (next.size > MAX_FILES || steps.left <= 0) {
+      into.addWhole("the patterns of its components may stand for more paths than svc looks up");
       return [path];
     }
     found = next;

@@ -7,10 +7,10 @@ import type { Commits } from "../../ports/context.js";
 import type { Naming } from "../../ports/deployer.js";
 import type { FoundApplicationSet, ManifestScan } from "../../ports/manifest-scanner.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
-import { fixedPart } from "../inputs/input-set.js";
+import { fixedPart, mostSteps } from "../inputs/input-set.js";
 import { reachedByLinks } from "../inputs/inputs.js";
 import { type Branches, followsBase, isOwnSource, nameAside } from "../inputs/moving-sources.js";
-import { cleanPath, decidesCheckoutOf, isWithin, matchesGlob, parentOf, SUBMODULES } from "../tree/repository-path.js";
+import { cleanPath, decidesCheckoutOf, globMatcher, isWithin, parentOf, SUBMODULES } from "../tree/repository-path.js";
 import { isOwnRepository } from "../tree/repository-url.js";
 import { choosesByPath, generatorsOf, mapGenerators } from "./generators.js";
 
@@ -287,15 +287,16 @@ export function readsFiles(set: ApplicationSet, change: ChangeRequest, paths: re
  * `LsFiles` in util/git/client.go).
  */
 function filesChange(git: JsonObject, changedPaths: readonly string[], trees: readonly RepositoryTree[]): boolean {
+  const steps = mostSteps();
   return pathsOf(git.files).some((pattern) => {
-    const targets = trees.flatMap((tree) => linkTargets(fixedPart(pattern), tree));
+    const directory = fixedPart(pattern);
+    const targets = trees.flatMap((tree) => linkTargets(directory, tree));
+    const matches = globMatcher(pattern, { doubleStar: true }, steps);
     return changedPaths.some((path) => {
-      if (pattern.startsWith(":") || decidesCheckoutOf(fixedPart(pattern), path)) return true;
+      if (pattern.startsWith(":") || decidesCheckoutOf(directory, path)) return true;
       if (targets.some((target) => isWithin(path, target) || isWithin(target, path))) return true;
-      if (/[{\\]/.test(pattern)) return isWithin(path, fixedPart(pattern));
-      return (
-        isWithin(path, pattern) || matchesGlob(pattern, path, { doubleStar: true }) || matchesLoosely(pattern, path)
-      );
+      if (/[{\\]/.test(pattern)) return isWithin(path, directory);
+      return isWithin(path, pattern) || matchesLoosely(pattern, path) || matches(path);
     });
   });
 }
@@ -328,17 +329,14 @@ function directoriesChange(
   if (patterns.length === 0) return false;
   const submodules = [base, head].filter((tree) => tree?.touchesSubmodule("") === true);
   if (submodules.length > 0 && changedPaths.some((path) => isSubmoduleChange(path, submodules))) return true;
-  const directories = new Set(changedPaths.flatMap(directoriesAbove));
-  return [...directories].some(
-    (directory) =>
-      isListed(directory, base) !== isListed(directory, head) &&
-      patterns.some((pattern) => pattern.includes("{{") || matchesEither(pattern, directory)),
-  );
-}
-
-/** Argo CD matches directories by Go's rules, which read `[!a]` in another way (v3.5 `filterApps` of its git generator). */
-function matchesEither(pattern: string, directory: string): boolean {
-  return [true, false].some((doubleStar) => matchesGlob(pattern, directory, { doubleStar }));
+  const directories = [...new Set(changedPaths.flatMap(directoriesAbove))];
+  const differing = directories.filter((one) => isListed(one, base) !== isListed(one, head));
+  const steps = mostSteps();
+  // Argo CD matches by Go's rules, which read `[!a]` in another way (v3.5 `filterApps` of its git generator).
+  return patterns.some((pattern) => {
+    const [matches, matchesInGo] = [true, false].map((doubleStar) => globMatcher(pattern, { doubleStar }, steps));
+    return differing.some((one) => pattern.includes("{{") || matches?.(one) === true || matchesInGo?.(one) === true);
+  });
 }
 
 /** Argo CD follows no link when it lists directories (v3.5 `GetGitDirectories` in reposerver/repository/repository.go). */
@@ -366,5 +364,5 @@ function pathsOf(list: Json | undefined): readonly string[] {
   return cost > MAX_COST ? ["**"] : paths;
 }
 
-/** That of fifty patterns. */
-const MAX_COST = 500;
+/** That of two hundred patterns. */
+const MAX_COST = 2000;

@@ -83,25 +83,47 @@ const MAX_LENGTH = 4096;
  * What is too long to compare counts as a match with `doubleStar`, which says what an application reads, and as none
  * without it, which says that a change is covered.
  */
-export function matchesGlob(pattern: string, path: string, { doubleStar }: { doubleStar: boolean }): boolean {
-  if (pattern.length > MAX_LENGTH || path.length > MAX_LENGTH) return doubleStar;
-  if (!hasGlob(pattern)) return pattern === path;
-  const parts = path.split("/").map((part) => Array.from(part));
-  // reached[i]: the patterns so far match the first i parts.
-  let reached: readonly boolean[] = [true, ...parts.map(() => false)];
-  for (const component of pattern.split("/")) {
-    if (doubleStar && component === "**") {
-      let open = false;
-      reached = reached.map((at) => (open ||= at));
-    } else {
-      const before = reached;
-      const units = readUnits(component, doubleStar);
-      if (units === undefined) return false;
-      reached = [false, ...parts.map((part, index) => before[index] === true && matchesUnits(units, part))];
+export function matchesGlob(pattern: string, path: string, options: { doubleStar: boolean }): boolean {
+  return globMatcher(pattern, options)(path);
+}
+
+/** How many steps comparisons may still take. */
+export interface Steps {
+  left: number;
+}
+
+/** Compares many paths with one pattern as `matchesGlob` does. Once no steps are left, every path is too long to compare. */
+export function globMatcher(
+  pattern: string,
+  { doubleStar }: { doubleStar: boolean },
+  steps: Steps = { left: Infinity },
+): (path: string) => boolean {
+  if (pattern.length > MAX_LENGTH) return () => doubleStar;
+  const components = pattern.split("/").map((component) => {
+    if (!hasGlob(component) || (doubleStar && component === "**")) return component;
+    return readUnits(component, doubleStar);
+  });
+  return (path) => {
+    if (path.length > MAX_LENGTH || steps.left <= 0) return doubleStar;
+    const parts = path.split("/");
+    steps.left -= path.length;
+    // The components so far match this many of the first parts.
+    let reached: readonly number[] = [0];
+    for (const component of components) {
+      steps.left -= 4 * reached.length;
+      if (component === undefined) return false;
+      if (doubleStar && component === "**") {
+        const [first = 0] = reached;
+        reached = Array.from({ length: parts.length - first + 1 }, (_, more) => first + more);
+      } else {
+        const matches = (part: string) =>
+          typeof component === "string" ? component === part : matchesUnits(component, charactersOf(part), steps);
+        reached = reached.filter((at) => at < parts.length && matches(parts[at] ?? "")).map((at) => at + 1);
+      }
+      if (reached.length === 0) return false;
     }
-    if (!reached.includes(true)) return false;
-  }
-  return reached.at(-1) === true;
+    return reached.at(-1) === parts.length;
+  };
 }
 
 /** Whether a path contains a special character of globs. */
@@ -109,10 +131,16 @@ export function hasGlob(path: string): boolean {
   return /[*?[\\]/.test(path);
 }
 
-function matchesUnits(units: readonly Unit[], characters: readonly string[]): boolean {
+/** Only a text with pairs of surrogates has to be taken apart. */
+function charactersOf(text: string): ArrayLike<string> {
+  return /[\uD800-\uDFFF]/.test(text) ? Array.from(text) : text;
+}
+
+function matchesUnits(units: readonly Unit[], characters: ArrayLike<string>, steps: Steps): boolean {
   let [unit, at] = [0, 0];
   let retry: { readonly unit: number; at: number } | undefined;
   while (at < characters.length) {
+    steps.left -= 1;
     const current = units[unit];
     if (current === "*") {
       retry = { unit: unit + 1, at };
