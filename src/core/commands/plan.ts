@@ -25,6 +25,7 @@ import {
   withPlannedDefinitions,
 } from "../survey/children.js";
 import { deriveEffects, liveRules } from "../survey/effects.js";
+import { noteUnseen } from "../survey/members.js";
 import { createPreviews, type Previews } from "../survey/previews.js";
 import { withApplicationSets } from "../survey/sets/application-sets.js";
 import { type HasRoom, previewGenerated, type SurveyWithSets } from "../survey/sets/generated-applications.js";
@@ -195,7 +196,11 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   const latest = new Map([...listed.subjects, ...subjects].map((one) => [one.name, one]));
   const now = { ...surveyed, found: { ...listed, subjects: [...latest.values()] } };
   const shown = await childPreviews(parents, await generated, now, previews, context);
-  const showing = { ...context, why: (names: readonly ApplicationName[]) => why(byNameAlone(names)) };
+  const note = noteUnseen([
+    ...evaluated.flatMap((one) => (one.kind === "deleted" ? [[one.application, one.preview] as const] : [])),
+    ...shown.map(({ preview }) => [preview.application, preview.content] as const),
+  ]);
+  const showing = { ...context, note, why: (names: readonly ApplicationName[]) => why(byNameAlone(names)) };
   const { effects, applicationSets } = await deriveEffects(examined, shown, now, showing);
   const withFailing = await failingSets(parents, now, context);
   const appliers = await appliedSets(subjects, known, context);

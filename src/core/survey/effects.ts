@@ -112,6 +112,7 @@ interface EffectSource extends ShowingSource {
   readonly deployer: Pick<Deployer, "check" | "naming" | "ownersOf" | "applicationsOfSet" | "expandApplicationSet">;
   readonly settings: Settings;
   readonly log: Log;
+  readonly note: (member: Member) => Member;
 }
 
 /**
@@ -157,7 +158,7 @@ export async function deriveEffects(
   const bind = (member: Member) =>
     overlaps(definedWith(member, reachedFrom(member, surroundings)), all.get(member.application)?.facts?.touched ?? []);
   const namespacesOf = ({ application }: Member) => all.get(application)?.facts?.namespaces ?? [];
-  const rendered = (member: Member): Member => ({ ...member, namespaces: namespacesOf(member) });
+  const rendered = (member: Member): Member => context.note({ ...member, namespaces: namespacesOf(member) });
   // What only gets another definition changes no objects yet.
   const touching = (member: Member) =>
     member.deploysItself === true || member.definition.kind === "removed" ? rendered(member) : member;

@@ -25,7 +25,7 @@ import {
   type ReachedBy,
 } from "../model/effect.js";
 import { isJsonObject } from "../model/json.js";
-import { isPlanOf, type Plan, type PlannedFor } from "../model/plan/plan.js";
+import { isPlanOf, type Plan, type PlannedFor, type PreviewContent } from "../model/plan/plan.js";
 import { type LiveSubject, pinsOf, type Subject } from "../model/subject.js";
 import { type Deployer, isOlder } from "../ports/deployer.js";
 import { versionOf } from "../render/live-diff-mode.js";
@@ -282,4 +282,15 @@ export function isOwnedBy(
   set: Pick<ChangedApplicationSet, "name">,
 ): boolean {
   return owningSet !== undefined && set.name === (namespace === undefined ? owningSet : `${namespace}/${owningSet}`);
+}
+
+const UNSEEN = "svc does not look at what goes with it beyond argocd.preview_limit";
+
+/** Marks the deleted applications among these for which the plan had no room, so that nobody knows what goes with them. */
+export function noteUnseen(
+  previews: readonly (readonly [ApplicationName, PreviewContent | undefined])[],
+): (member: Member) => Member {
+  const unseen = new Set(previews.flatMap(([name, content]) => (content?.kind === "beyond-limit" ? [name] : [])));
+  return (member) =>
+    member.definition.kind === "removed" && unseen.has(member.application) ? { ...member, problem: UNSEEN } : member;
 }
