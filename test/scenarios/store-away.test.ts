@@ -4,7 +4,8 @@ import { changeRequestKey, identityKey } from "../../src/core/model/change-reque
 import { type HostId, KEYS } from "../../src/names.js";
 import { type LogLine } from "../recording-log.js";
 import { withinASecond } from "../within-a-second.js";
-import { HOSTS, SHORT, startBot, type Bot, type BotOptions } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot, type Bot, type BotOptions } from "./bot.js";
+import { HookReceiver } from "./hook-receiver.js";
 import { ownRedis } from "./own-redis.js";
 import { changeOf } from "./resources.js";
 
@@ -203,13 +204,39 @@ describe.each(HOSTS)("the store on %s", (host) => {
     },
   );
 
-  test("a record of another application that cannot be read keeps no approval from being shown", async () => {
-    const bot = await startOnRedis(host, { config: { defaults: { require_approval: true } } });
+  test("a record of another application that cannot be read keeps no review from being looked at", async () => {
+    const bot = await startOnRedis(host, { config: { [host]: { commit_status: true } } });
     const one = await bot.open(changeOf(["api"]));
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    const status = () => bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1)?.state;
+    expect(status()).toBe("success");
     await bot.stores.connection?.run((connected) => connected.hset(`${KEYS.deployment}web`, "other", '{"v":2}'));
+    await bot.stores.reindex();
     await bot.approve(one);
-    await bot.idle();
-    expect(bot.lastComment(one)).toContain("pproved by `bo`");
+    expect(status()).toBe("pending");
+  });
+
+  test("a record and a lock of other applications that cannot be read keep no merge from being told and shown", async () => {
+    const receiver = await HookReceiver.start();
+    try {
+      const notifications = [{ name: "chat", url: `${receiver.url}/chat`, format: "slack", events: ["merged"] }];
+      const bot = await startOnRedis(host, { config: { notifications } });
+      const one = await bot.open(changeOf(["api"]));
+      bot.expectChanges("sync api");
+      await bot.comment(one, "svc sync");
+      await bot.stores.connection?.run((connected) =>
+        connected.pipeline().hset(`${KEYS.deployment}web`, "other", '{"v":2}').set(`${KEYS.lock}web`, '{"v":2}').exec(),
+      );
+      await bot.stores.reindex();
+      await bot.forge.mergeByHand(REPOSITORY, one, "bo");
+      await bot.idle();
+      expect(bot.answers(one)[0]).toContain("**Merged** · ✅ deployed by `ana`");
+      await receiver.until(1);
+      expect(JSON.stringify(receiver.on("/chat"))).toContain("was merged");
+    } finally {
+      await receiver.stop();
+    }
   });
 
   test("a lock that cannot be read keeps nobody from a turn for another one", async () => {

@@ -16,6 +16,7 @@ import {
   wasRolledBack,
 } from "../../core/model/result.js";
 import type { Rollout, RolloutState } from "../../core/model/rollout.js";
+import { leavesOut } from "../../core/ports/log.js";
 import { SERVICE } from "../../names.js";
 import type { Answerable } from "../line/outcome.js";
 import type { Run } from "../line/run.js";
@@ -101,7 +102,8 @@ export async function tellReceivers(
 export async function tellOfMerge(change: ChangeRequest, run: Run): Promise<void> {
   if (run.config.notifications.length === 0) return;
   try {
-    const [held, records] = await Promise.all([run.locks.list(change), run.deployments.ofChange(change)]);
+    const skip = leavesOut(run.log);
+    const [held, records] = await Promise.all([run.locks.list(change, skip), run.deployments.ofChange(change, skip)]);
     const applications = [...new Set([...records, ...held].map(({ application }) => application))].sort();
     if (applications.length === 0) return;
     const about = { change: changeRequestRef(change), head: change.headRevision, applications };

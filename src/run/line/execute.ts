@@ -8,17 +8,10 @@ import { resumeSynced } from "../../core/commands/merge.js";
 import { resumeDeployment } from "../../core/commands/resume.js";
 import type { Revision } from "../../core/model/brand.js";
 import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../../core/model/change-request.js";
-import {
-  BaseBranchGone,
-  HeadMoved,
-  HostFailure,
-  ifReadable,
-  isFinal,
-  NotRecovered,
-  NotServed,
-} from "../../core/model/errors.js";
+import { BaseBranchGone, HeadMoved, HostFailure, isFinal, NotRecovered, NotServed } from "../../core/model/errors.js";
 import type { CommandResultOf } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
+import { leavesOut } from "../../core/ports/log.js";
 import { advise } from "../answer/answer.js";
 import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { tellOfMerge } from "../answer/notify.js";
@@ -191,7 +184,7 @@ export async function closeChangeRequest(
   if (change.state === "merged") await tellOfMerge(change, run);
   if (ref.repository !== change.repository) await forgetStatus(ref, run);
   // Looked up by the host's answer, since an old event may hold nothing but a name.
-  const records = await ifReadable(run.deployments.ofChange(change), []);
+  const records = await run.deployments.ofChange(change, leavesOut(run.log));
   const isServed = allowsRepository(run.config.defaults.allowedRepos, change.host, change.repository);
   const follows = change.state === "merged" && isServed && !briefly;
   if (follows) await startRollout(change, records, run);
