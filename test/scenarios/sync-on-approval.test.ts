@@ -2,6 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { stringify } from "yaml";
 import { type Bot, type BotOptions, HOSTS, startBot } from "./bot.js";
 import { apart, changeOf } from "./resources.js";
+import { ServiceLog } from "./service-log.js";
 
 const RULES = "sync_on: approval\nrequire_approval: true\n";
 
@@ -33,6 +34,22 @@ describe.each(HOSTS)("sync_on: approval on %s", (host) => {
     await bot.comment(one, "svc plan");
     await bot.approve(one);
     expect(bot.answers(one).filter((text) => text.includes("✅ succeeded"))).toHaveLength(1);
+  });
+
+  test("deploys although the host refuses a reminder that is due by then", async () => {
+    const log = new ServiceLog();
+    const bot = await start({ host, config: {}, log: log.write });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.approve(one);
+    bot.clock.advance(25 * 60 * 60_000);
+    await bot.push(one, changeOf(["web"], "3"));
+    const fault = { kind: "status", status: 403, body: "{}" } as const;
+    bot.forge.faults.add({ method: "POST", path: /\/(comments|notes)$/, times: 1, fault });
+    bot.expectChanges("sync web");
+    await bot.approve(one);
+    expect(bot.liveValue("web")).toBe("3");
+    expect(log.of("a reminder was left out: the code host does not take it")).toHaveLength(1);
   });
 
   test.each(["the repository's file", "the server's file"])("works for one application by %s", async (where) => {

@@ -211,8 +211,8 @@ async function remindIfDue(change: ChangeRequest, run: Run): Promise<void> {
   try {
     await publishReminder(run.host, facts, reader, { runId: run.runId, posting, log: run.log });
   } catch (error) {
-    if (!(error instanceof HostFailure && error.reason === "rate-limited")) throw error;
-    run.log.warn({ urgency: "help", err: error }, "an answer was left out: the code host's limit is used up");
+    if (!(error instanceof HostFailure)) throw error;
+    run.log.warn({ err: error }, "a reminder was left out: the code host does not take it");
   }
 }
 
