@@ -29,6 +29,8 @@ export interface MessageParts {
 
 /** The first line of what failed: a message says neither what Argo CD said, nor why something broke. */
 const WHY = "A comment there says why, and what to do next.";
+/** The same of a rollout: its host may have refused the comment. */
+const WHERE = "To see why, look at the comments there, or in Argo CD.";
 
 const MOST_LINES = 20;
 const LONGEST_LINE = 200;
@@ -131,7 +133,7 @@ function rolledOut({ change, head, unapproved, applications }: RolledOut): Said 
   const lines = [...failed, ...applications.filter((one) => !failed.includes(one))].map(
     ({ application, end }) => `${application}: ${ENDS[end]}`,
   );
-  const why = failed.length > 0 ? [WHY] : [];
+  const why = failed.length > 0 ? [WHERE] : [];
   return {
     headline,
     lines: [...why, ...(unapproved ? ["It was merged without the approval that its rules require."] : []), ...lines],
