@@ -34,7 +34,8 @@ describe.each(HOSTS)("the comment of the newest plan on %s", (host) => {
     expect(bot.answers(one)).toHaveLength(comments);
     expect(edits(bot)).toBe(before + 1);
     await bot.stores.marks.set([bot.ref(one)], bot.clock.now());
-    await bot.comment(one, "thank you");
+    await bot.service.reconcile();
+    await bot.idle();
     expect(edits(bot)).toBe(before + 1);
   });
 
