@@ -235,20 +235,18 @@ export async function hasAnswered(
   });
 }
 
-/** Whether this head was planned, as the last one, with whatever Kubernetes says to that, or a comment says why it could not be. */
+/** Whether this head was planned last, with whatever Kubernetes says to that, or a comment says why it could not be. */
 export async function isHeadAnswered(
   host: Pick<CodeHost, "listOwnComments">,
   change: ChangeRequestRef,
   head: Revision,
 ): Promise<boolean> {
-  return hasMarked(host, change, (marker) => {
-    if (marker.head !== head || marker.stale === true) return false;
-    return (
-      (marker.kind === "plan" && (marker.part ?? 1) === 1 && marker.asking !== true) ||
-      marker.kind === "no-applications" ||
-      marker.automatic === true
-    );
-  });
+  const markers = (await host.listOwnComments(change)).flatMap(({ body }) => readMarker(body) ?? []);
+  const last = markers.findLast(
+    ({ kind, part = 1, automatic }) =>
+      (kind === "plan" && part === 1) || kind === "no-applications" || automatic === true,
+  );
+  return last?.head === head && last.asking !== true;
 }
 
 export async function hasAnsweredOutsider(

@@ -123,6 +123,21 @@ describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
     }
   });
 
+  test("a push back to a head that could not be planned is found and answered, once", async () => {
+    const bot = await startBot(options);
+    const one = await bot.open({ ...changeOf(["web"]), ".svc.yaml": "{" });
+    const first = bot.seen(one).headRevision;
+    await bot.push(one, { ".svc.yaml": "{}" });
+    await unheard(bot, () => bot.forge.push(REPOSITORY, one, {}, { back: first }));
+    const before = bot.answers(one).length;
+    bot.clock.advance(5 * MINUTE_MS);
+    bot.forge.passTime(5 * MINUTE_MS);
+    await reconcile(bot);
+    await reconcile(bot);
+    expect(bot.answers(one)).toHaveLength(before + 1);
+    expect(bot.lastComment(one)).toContain(`head=${first} `);
+  });
+
   test("another base branch is found and planned, once", async () => {
     const bot = await startBot(options);
     await bot.forge.pushToBranch(REPOSITORY, "release", { "README.md": "release" });
