@@ -1,6 +1,6 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../core/model/change-request.js";
-import { type Deployment, runningSync } from "../core/model/deployment.js";
+import { type Deployment, runningSync, type RunningSync } from "../core/model/deployment.js";
 import { counted, listed, type HostWords } from "../core/model/host-words.js";
 import type { Plan } from "../core/model/plan/plan.js";
 import type { Rollout, FollowedApplication, RolloutState } from "../core/model/rollout.js";
@@ -18,7 +18,7 @@ export interface Present {
   /** Its deployments of this head, failed ones too. */
   readonly deployed: readonly Deployed[];
   /** The sync of this head that runs now. */
-  readonly running?: ReturnType<typeof runningSync>;
+  readonly running?: RunningSync | undefined;
   /** The rollout of its merge, where that is followed. */
   readonly rollout?: Rollout | undefined;
 }

@@ -30,7 +30,7 @@ interface ProgressParts {
   readonly alongside?: (() => Promise<void>) | undefined;
 }
 
-interface ProgressComment {
+export interface ProgressComment {
   readonly report: ReportProgress;
   /** Stops writing. Resolves to the id of the comment, for the result to replace it; undefined if none was posted. */
   end(): Promise<string | undefined>;

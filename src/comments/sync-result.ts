@@ -8,6 +8,7 @@ import {
   type SyncedResource,
   type SyncedResult,
   wasRolledBack,
+  type NotHealthy,
 } from "../core/model/result.js";
 import type { Advice } from "../core/policy/next-step.js";
 import { commandText, leftText, nextStepClause, nextStepText } from "./next-step-words.js";
@@ -327,11 +328,7 @@ function fencedList(lines: readonly string[], most: number): readonly string[] {
 const MAX_MESSAGE = 4000;
 
 /** Argo CD deployed an application, and its rules ask for more. */
-function notHealthyLines(
-  one: Failed,
-  { health, rollback }: NonNullable<Failed["notHealthy"]>,
-  run: Run,
-): readonly string[] {
+function notHealthyLines(one: Failed, { health, rollback }: NotHealthy, run: Run): readonly string[] {
   const { change } = run;
   const seen = [
     resultLine(`❌ deployed, but not healthy: ${code(health)}`, one, run),

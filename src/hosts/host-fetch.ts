@@ -53,7 +53,7 @@ class HostAnswer {
   }
 }
 
-type HostFetch = (address: string | URL, request?: HostRequest) => Promise<HostAnswer>;
+export type HostFetch = (address: string | URL, request?: HostRequest) => Promise<HostAnswer>;
 
 interface HostFetchOptions {
   readonly words: FailureWords;

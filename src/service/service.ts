@@ -25,7 +25,7 @@ import { BodyBudget } from "../hosts/receive-body.js";
 import { HOSTS, hostWords } from "../hosts/registry.js";
 import { listen } from "../http/listen.js";
 import { HOST_IDS } from "../names.js";
-import { createTelemetry, type Telemetry } from "../observe/telemetry.js";
+import { createTelemetry, type Telemetry, type ObservedHost } from "../observe/telemetry.js";
 import { wrapPort } from "../observe/wrap-port.js";
 import type { QueueTiming } from "../queue/in-process.js";
 import { Complaints } from "../run/around/complaints.js";
@@ -356,7 +356,7 @@ function openPages({ config, clock, log, opened }: Start, parts: PageParts): Req
   });
 }
 
-function observedHosts(config: ServerConfig): Parameters<typeof createTelemetry>[1] {
+function observedHosts(config: ServerConfig): readonly ObservedHost[] {
   return HOST_IDS.flatMap((id) => {
     const apiUrl = HOSTS[id].configured(config)?.apiUrl;
     return apiUrl === undefined ? [] : [{ id, apiUrl, rateLimitOf: (headers) => HOSTS[id].rateLimitOf(headers) }];

@@ -8,7 +8,7 @@ import { LRUCache } from "lru-cache";
 import { childEnvironment } from "../config/environment.js";
 import { errorCode } from "../config/files.js";
 import type { CheckOutcome } from "../core/model/check.js";
-import type { CheckOrder, CheckRunner } from "../core/ports/check-runner.js";
+import type { CheckOrder, CheckRunner, CheckLimits } from "../core/ports/check-runner.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
@@ -63,7 +63,7 @@ export function createCheckRunner({ folder: parent, clock, log, onEnd }: CheckRu
   }
 
   /** Waits for a turn. @throws the signal's reason. */
-  function inTurn<T>({ owner, signal }: Parameters<CheckRunner["run"]>[1], work: () => Promise<T>): Promise<T> {
+  function inTurn<T>({ owner, signal }: CheckLimits, work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
       const leave = () => {

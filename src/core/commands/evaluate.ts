@@ -27,6 +27,7 @@ import {
   type CheckSource,
   NOT_RENDERED,
   uncheckedPreview,
+  type CheckedSides,
 } from "../render/check-manifests.js";
 import { digestOfRender } from "../render/digest-render.js";
 import { compareRenders, type ComparisonSource } from "../render/live-diff-mode.js";
@@ -177,7 +178,7 @@ function checkedOrBroken(
 /** A person who asks for a plan wants to know what the checks say now. */
 async function checked(
   subject: LiveSubject,
-  sides: Exclude<RenderedSides, { readonly kind: "failed" }>,
+  sides: CheckedSides,
   context: EvaluationSource,
 ): Promise<Pick<Evaluated, "checks">> {
   const checks = await checkManifests(subject, sides, { reuse: context.automatic }, context);
@@ -271,7 +272,7 @@ function taken(room: PlanRoom, length: number): boolean {
 type Started = RenderedSides | { readonly kind: "withheld"; readonly reason: string };
 
 /** Starts to lock and render the applications of a plan, each once. */
-interface PlanStart {
+export interface PlanStart {
   /** Locks the application, then starts the render of its head, even if another change request holds the lock. */
   start(subject: Subject): void;
   /** What becomes of the objects of an application that is created or deleted; undefined if nothing does. */

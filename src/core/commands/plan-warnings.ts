@@ -23,6 +23,7 @@ import {
   type Unevaluated,
   withoutAnswer,
   withoutAnswers,
+  type ReplacedDeployment,
 } from "../model/plan/plan.js";
 import type { Asking } from "../model/result.js";
 import { isLeftAlone, LEFT_ALONE, type LiveSubject, type Subject } from "../model/subject.js";
@@ -218,10 +219,8 @@ async function readablePlan(
   }
 }
 
-type Replaced = NonNullable<ApplicationPlan["replaces"]>[number];
-
 /** What the other change request's plan of that commit says that it changed. */
-function replacedOf({ application, change, revision }: Deployment, plan: Plan | undefined): Replaced {
+function replacedOf({ application, change, revision }: Deployment, plan: Plan | undefined): ReplacedDeployment {
   const planned =
     plan?.head === revision ? plan.applications.find((one) => one.application === application) : undefined;
   const changed = planned?.kind === "evaluated" ? planned.diff.resources.filter(({ hook }) => !hook) : [];
@@ -235,7 +234,7 @@ function deployedFromHere({ revision }: Deployment, { short }: HostWords): strin
 }
 
 function deployedElsewhere(
-  { change: other, revision, objects }: Replaced,
+  { change: other, revision, objects }: ReplacedDeployment,
   change: ChangeRequest,
   words: HostWords,
 ): Message {

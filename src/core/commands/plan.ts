@@ -32,20 +32,20 @@ import { type HasRoom, previewGenerated, type SurveyWithSets } from "../survey/s
 import { withSetsOfParents } from "../survey/sets/rendered-sets.js";
 import { surveyAfresh, withEffect, withTakenBack } from "../survey/survey-afresh.js";
 import type { Survey, SurveyOptions } from "../survey/survey.js";
-import { contentWithin, createPlanStart, evaluate, newPlanRoom } from "./evaluate.js";
+import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
 import { leaveQueues, presentLock, settleLocks } from "./locks.js";
 import { APPLIES_ITSELF, otherWordNotes, Questions, warnedAgain, withRecords } from "./plan-warnings.js";
-import { correctedTo, labelsFor, namesOf, plannedIn } from "./selection.js";
+import { correctedTo, labelsFor, namesOf, plannedIn, type LabelsOf } from "./selection.js";
 
 interface Planning {
   readonly command: Command<"plan">;
   /** Without `-a`. */
   readonly everything: boolean;
-  readonly labelsOf: Awaited<ReturnType<typeof labelsFor>>;
+  readonly labelsOf: LabelsOf;
   readonly locks: Map<ApplicationName, LockAttempt>;
   readonly why: WhyWithheld;
   readonly previews: Previews;
-  readonly start: ReturnType<typeof createPlanStart>;
+  readonly start: PlanStart;
   readonly questions: Questions;
   readonly context: CommandContext;
 }

@@ -18,7 +18,7 @@ import {
 } from "../model/plan/plan.js";
 import type { PlannedSource } from "../model/subject.js";
 import { type Deployed, takingEffect } from "../policy/effect-rules.js";
-import type { Facts } from "../policy/facts.js";
+import type { Missed } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";
 import { type AccessContext, barredFrom } from "./access.js";
 import type { Approvals } from "./approval.js";
@@ -30,7 +30,7 @@ import type { Approvals } from "./approval.js";
 export async function readMissed(
   plan: Plan,
   { approvals, ...context }: Omit<AccessContext, "user"> & { readonly approvals: Approvals },
-): Promise<NonNullable<Facts["missed"]>> {
+): Promise<readonly Missed[]> {
   const all: readonly MayMiss[] = [...plan.applications, ...plan.applicationSets, ...plan.previews];
   const withheld = all.filter((one) => missOf(one) === "withheld");
   const failed = all.filter((one) => missOf(one) === "failed");

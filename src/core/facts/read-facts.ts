@@ -60,7 +60,7 @@ export type FactSource = ApprovalContext &
     "host" | "change" | "settings" | "plans" | "locks" | "holds" | "deployments" | "checks" | "clock"
   >;
 
-interface FactOptions {
+export interface FactOptions {
   readonly problems?: readonly string[];
   /** The newest plan; without this key it is read. */
   readonly plan?: Plan | undefined;

@@ -12,7 +12,7 @@ import { type LiveSubject, specBeforeOf } from "../model/subject.js";
 import { approvalNeedsOf, ownLocksIn, touchedBy } from "../policy/application-state.js";
 import type { ApplicationFacts, Asker, Facts, UntoldSoFar } from "../policy/facts.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
-import { inputsOfSide } from "../render/render.js";
+import { inputsOfSide, type RenderInputs } from "../render/render.js";
 import { syncingSetOf } from "../survey/members.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
 import { leftOverIn } from "./pruned.js";
@@ -189,6 +189,6 @@ function rollbackInputs(
   spec: ApplicationSpec,
   at: Revision,
   source: OpenedChange,
-): ReturnType<typeof inputsOfSide> {
+): Promise<RenderInputs> {
   return inputsOfSide(live, { spec, positions: movingPositions(spec, source.change), fixed: [] }, at, source);
 }

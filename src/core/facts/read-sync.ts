@@ -11,7 +11,7 @@ import { isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import { approvalNeedsOf, touchedBy, isAnnounced } from "../policy/application-state.js";
 import { definedInOf, deployedOf, requirementsIn } from "../policy/effect-rules.js";
-import type { ApplicationFacts, Asker, Facts, UntoldSoFar } from "../policy/facts.js";
+import type { ApplicationFacts, Asker, Facts, UntoldSoFar, NowFacts } from "../policy/facts.js";
 import type { CommandContext, Commits, OpenedChange } from "../ports/context.js";
 import { asPlanned, findInputGaps } from "../survey/behind-base.js";
 import { withPlannedDefinitions } from "../survey/children.js";
@@ -106,7 +106,7 @@ async function missedIn(
 
 interface Looked {
   readonly application: ApplicationName;
-  readonly facts: NonNullable<ApplicationFacts["now"]>;
+  readonly facts: NowFacts;
   /** The subject as a sync would deploy it; undefined if it cannot. */
   readonly subject: LiveSubject | undefined;
 }

@@ -62,7 +62,7 @@ export function isDeployedAt({ revision, outcome }: Deployment, commit: Revision
 }
 
 /** How far a sync is that has not ended. */
-interface RunningSync {
+export interface RunningSync {
   readonly user: string;
   readonly done: number;
   readonly total: number;

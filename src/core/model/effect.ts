@@ -67,7 +67,7 @@ export type DefinitionChange =
   | { readonly kind: "changed"; readonly moves: readonly Move[] };
 
 /** A change that nobody may make without an approval, whatever the rules say. Both texts are untrusted. */
-interface Move {
+export interface Move {
   readonly what: "repository" | "project" | "destination" | "auto-sync";
   readonly from: string;
   readonly to: string;

@@ -108,7 +108,7 @@ export type AfterApproval = AdvisedCommand | AdvisedMerge | { readonly kind: "re
 /** What is left to do once Kubernetes would accept everything. */
 type Afterwards = AdvisedCommand | NeededApproval | Extract<NextStep, { readonly kind: "retry" }>;
 
-type WhyPush =
+export type WhyPush =
   | "conflicts"
   | "behind"
   | "uncovered"

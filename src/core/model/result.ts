@@ -138,7 +138,7 @@ export type SyncOutcome =
   | { readonly kind: "unknown"; readonly message: string };
 
 /** What became of an application that had to get healthy after its sync and did not. */
-interface NotHealthy {
+export interface NotHealthy {
   /** As Argo CD reports it. */
   readonly health: string;
   /** Set if svc was to roll it back by itself. */

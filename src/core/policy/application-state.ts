@@ -3,7 +3,7 @@ import { type ChangeRequest, sameChangeRequest } from "../model/change-request.j
 import { groupedBy } from "../model/collections.js";
 import { type Message, referenceTo } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
-import type { AdvisedCommand, AfterApproval, Names, NeededApproval, NextStep } from "../model/next-step.js";
+import type { AdvisedCommand, AfterApproval, Names, NeededApproval, NextStep, WhyPush } from "../model/next-step.js";
 import type { Danger } from "../model/plan/manifest-diff.js";
 import { type ApplicationPlan, previewedDiff } from "../model/plan/plan.js";
 import type { MemberNeed } from "../model/result.js";
@@ -160,7 +160,7 @@ export function replanning(facts: Facts): AfterApproval {
 }
 
 export function pushing(
-  because: Extract<NextStep, { readonly kind: "push" }>["because"],
+  because: WhyPush,
   applications: Names,
   { baseBranch }: ChangeRequest,
 ): Extract<NextStep, { readonly kind: "push" }> {

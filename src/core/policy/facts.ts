@@ -266,7 +266,7 @@ export interface FailedFor {
 }
 
 /** An application or a set that takes effect at the merge, that could not be evaluated, and that no approval lifts. */
-interface Missed {
+export interface Missed {
   readonly application: ApplicationName;
   /** Whether it is rendered once the head is approved. */
   readonly withheld: boolean;

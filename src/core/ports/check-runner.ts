@@ -14,7 +14,7 @@ export interface CheckOrder {
   readonly reuse: boolean;
 }
 
-interface CheckLimits {
+export interface CheckLimits {
   /** Whose work it is, for example a change request. Owners take turns. */
   readonly owner: string;
   readonly signal: AbortSignal;

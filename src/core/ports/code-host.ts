@@ -232,7 +232,7 @@ export interface CommitStatus {
 export interface MergeGroup extends HeadRef, Pick<GroupFormed, "baseRevision" | "baseBranch"> {}
 
 /** In the order of the queue, each with its present head. */
-interface GroupMembers {
+export interface GroupMembers {
   readonly members: readonly HeadRef[];
   /** Those before them, which are merged first. */
   readonly ahead: readonly HeadRef[];

@@ -19,7 +19,7 @@ import { maskValues } from "../secrets/hide-values.js";
 import { scrubberOf } from "../secrets/value-scrubber.js";
 import type { RenderedSides } from "./render.js";
 
-type CheckedSides = Exclude<RenderedSides, { readonly kind: "failed" }>;
+export type CheckedSides = Exclude<RenderedSides, { readonly kind: "failed" }>;
 
 interface CheckOptions {
   /** Results of the last hour count for equal manifests. */

@@ -257,7 +257,7 @@ function sideName(side: "head" | "base", { change }: Pick<RenderSource, "change"
 }
 
 /** What one side of an application is rendered from. */
-interface RenderInputs {
+export interface RenderInputs {
   /** Equal for equal content of everything that the side reads of the change request's repository. */
   readonly fingerprint: string;
   /** The render depends on this content and on immutable things only. */

@@ -24,7 +24,12 @@ import type { DrivingSource } from "./driving-right.js";
 import { regenerated } from "./ignored-fields.js";
 import { type PreviewOrder, type Previews, readsOnlyKnown, type ShownPreview } from "./previews.js";
 import { policyOf } from "./sets/application-set-notes.js";
-import { changesToPreview, previewOrder, type SurveyWithSets } from "./sets/generated-applications.js";
+import {
+  changesToPreview,
+  previewOrder,
+  type SurveyWithSets,
+  type ChangeToPreview,
+} from "./sets/generated-applications.js";
 import { expansionOf, failureOfSet } from "./sets/rendered-sets.js";
 import { withMissing } from "./survey-afresh.js";
 import type { Survey } from "./survey.js";
@@ -222,7 +227,7 @@ async function belowSet(
     const changed = head !== undefined && policyOf(head).updates ? comparison.changed : [];
     const toPreview = [
       ...changesToPreview([{ set, ...expansion, comparison }], running),
-      ...changed.flatMap((application): ReturnType<typeof changesToPreview> => {
+      ...changed.flatMap((application): readonly ChangeToPreview[] => {
         if (!running.has(application)) return [];
         const of = (side: typeof expansion.base) => side.find((one) => one.name === application);
         const origin = { kind: "generated", of: name, change: "changed" } as const;

@@ -202,7 +202,7 @@ function selfHeals(application: Application): boolean {
 }
 
 /** Whose right to introduce applications is asked. */
-interface ProjectClaim {
+export interface ProjectClaim {
   readonly change: Pick<ChangeRequest, "host" | "repository" | "repositoryUrls">;
   readonly settings: Pick<Settings, "projectRepositories" | "namesNeedHost">;
 }

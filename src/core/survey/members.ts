@@ -23,6 +23,7 @@ import {
   type Identity,
   type Member,
   type ReachedBy,
+  type Move,
 } from "../model/effect.js";
 import { isJsonObject } from "../model/json.js";
 import { isPlanOf, type Plan, type PlannedFor, type PreviewContent } from "../model/plan/plan.js";
@@ -154,10 +155,7 @@ export function definitionChange(head: ApplicationSpec, before: readonly Applica
   return { kind: "changed", moves: [...new Map(moves.map((move) => [JSON.stringify(move), move])).values()] };
 }
 
-function movesBetween(
-  from: ApplicationSpec,
-  to: ApplicationSpec,
-): Extract<DefinitionChange, { readonly kind: "changed" }>["moves"] {
+function movesBetween(from: ApplicationSpec, to: ApplicationSpec): readonly Move[] {
   const known = new Set(sourcesOf(from).map(({ repoURL }) => repoURL));
   const urls = [...new Set(sourcesOf(to).map(({ repoURL }) => repoURL))].filter((url) => !known.has(url));
   const [left, right] = [destinationOf(from), destinationOf(to)];

@@ -25,7 +25,7 @@ import type { Commits } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
 import { uncheckedPreview } from "../render/check-manifests.js";
 import { type Previewed, previewRemoval, type PreviewSource, renderPreview } from "../render/preview.js";
-import { definedHere, projectObstacle } from "./driving-right.js";
+import { definedHere, projectObstacle, type ProjectClaim } from "./driving-right.js";
 import { memberOf } from "./members.js";
 
 export type PreviewOrder =
@@ -141,7 +141,7 @@ export function createPreviews(why: Why, context: PreviewsSource): Previews {
 /** Why this change request may not bring the application into its project; undefined if it may, or it is there already. */
 function comesInto(
   { application, replaced }: Extract<Known, { kind: "rendered" }>,
-  claim: Parameters<typeof projectObstacle>[1],
+  claim: ProjectClaim,
 ): string | undefined {
   const project = projectOf(application.spec);
   const isThere = replaced !== undefined && projectOf(replaced.spec) === project;

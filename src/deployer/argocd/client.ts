@@ -41,7 +41,7 @@ const RETRY_WAITS_MS = [250, 1000] as const;
  * Every query parameter that svc sends. Argo CD silently ignores unknown names, and a misspelt `cascade` deletes the live
  * objects: so the names are written only here, and `cascade` can only be false.
  */
-interface Query {
+export interface Query {
   readonly fields?: string;
   readonly selector?: string;
   readonly project?: string;

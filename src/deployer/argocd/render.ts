@@ -23,7 +23,7 @@ import {
 } from "./application-api.js";
 import { removeTemporary } from "./applications.js";
 import { ArgoCdFailure, GRPC, isAbsent, parseObjectText } from "./argocd-failure.js";
-import type { Call, Client } from "./client.js";
+import type { Client, Query } from "./client.js";
 import { arrayAnswer, type Read, readArray, reading, readLarge, type UnreadAnswer } from "./unread-answer.js";
 
 /** Another replica of Argo CD's API server may not know a new Application yet; 10 seconds in total. */
@@ -151,7 +151,7 @@ async function postApplication(client: Client, application: JsonObject): Promise
   });
 }
 
-type PinsQuery = Pick<NonNullable<Call["query"]>, "revision" | "sourcePositions" | "revisions">;
+type PinsQuery = Pick<Query, "revision" | "sourcePositions" | "revisions">;
 
 /** Parameters to render the live spec at the pins. Argo CD silently ignores those for the other kind of spec. */
 function atPins(request: RenderRequest): PinsQuery {

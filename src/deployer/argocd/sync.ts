@@ -4,7 +4,7 @@ import { changeRequestKey } from "../../core/model/change-request.js";
 import type { Json } from "../../core/model/json.js";
 import type { SyncProgress } from "../../core/model/progress.js";
 import type { SyncedResource, SyncOutcome } from "../../core/model/result.js";
-import type { Deployer, HealthReport, SyncLookup, SyncRequest } from "../../core/ports/deployer.js";
+import type { Deployer, HealthReport, SyncLookup, SyncRequest, FollowRequest } from "../../core/ports/deployer.js";
 import { SYNC_INFO } from "../../names.js";
 import {
   APPLICATIONS,
@@ -75,7 +75,7 @@ export function createSync({ config, client, clock, log }: Pick<Parts, "config" 
     return { kind: "unknown", message };
   }
 
-  async function followStarted(request: Parameters<Deployer["follow"]>[0]): Promise<SyncOutcome> {
+  async function followStarted(request: FollowRequest): Promise<SyncOutcome> {
     const end = clock.now().getTime() + config.syncTimeoutMs;
     let pause = config.pollIntervalMs;
     let last = "waiting for Argo CD to start";

@@ -19,7 +19,7 @@ import {
   scarceUntil,
   timeOf,
 } from "../host-answer.js";
-import { createHostFetch, createPastLimit, type PastLimit } from "../host-fetch.js";
+import { createHostFetch, createPastLimit, type PastLimit, type HostFetch } from "../host-fetch.js";
 import type { HostParts } from "../host-module.js";
 import { GITHUB } from "./words.js";
 
@@ -52,7 +52,7 @@ export interface GitHubClient {
   /** The Probot app that receives the webhooks. */
   readonly probot: Probot;
   /** The fetch below Octokit, for requests without authentication. */
-  readonly fetch: ReturnType<typeof createHostFetch>;
+  readonly fetch: HostFetch;
   readonly pastLimit: PastLimit;
   now(): Date;
   /** The time of GitHub's last answer, by its own clock. */

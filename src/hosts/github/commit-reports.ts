@@ -11,6 +11,7 @@ import type {
   MergeGroup,
   OpenWithHead,
   ShownDeployment,
+  GroupMembers,
 } from "../../core/ports/code-host.js";
 import { DEPLOYER_TITLE, SERVICE, STATUS_NAME } from "../../names.js";
 import type { ContentWrite, InTurn } from "../content-pace.js";
@@ -46,7 +47,7 @@ const queueSchema = z.object({
 });
 
 /** Follows the entries of the queue from the group's head, each built upon the one before, to its base. */
-async function mergeGroup(client: GitHubClient, group: MergeGroup): ReturnType<CodeHost["mergeGroup"]> {
+async function mergeGroup(client: GitHubClient, group: MergeGroup): Promise<GroupMembers | undefined> {
   const { baseBranch: branch, repository, headRevision, baseRevision } = group;
   const asked = `read the merge queue of ${branch} in ${repository}`;
   const { mergeQueue } = await client.queryRepository(queueSchema, repository, asked, QUEUE_QUERY, { branch });

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import type { Visitor } from "../../core/ports/code-host.js";
 import { idField, ifFound } from "../host-answer.js";
-import type { GitLabClient } from "./client.js";
+import type { GitLabClient, GitLabCall } from "./client.js";
 
 type Person = Pick<User, "id" | "login">;
 
@@ -92,7 +92,7 @@ async function findActive(
   client: GitLabClient,
   person: Person,
   asked: string,
-  call: Parameters<GitLabClient["ask"]>[1],
+  call: GitLabCall,
 ): Promise<z.output<typeof memberSchema> | undefined> {
   const member = await ifFound(client.read(memberSchema, asked, call));
   if (member?.id !== person.id || member.state !== "active") return undefined;

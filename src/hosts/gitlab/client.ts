@@ -56,7 +56,7 @@ export interface GitLabClient {
   ): Promise<z.output<S>>;
 }
 
-type GitLabCall = (gitlab: GitLabOptions) => Promise<unknown>;
+export type GitLabCall = (gitlab: GitLabOptions) => Promise<unknown>;
 
 /** Passed through the requester, because gitbeaker would send a signal as a query parameter. */
 interface Question {

@@ -1,5 +1,5 @@
 import { linksOf } from "../../comments/parts.js";
-import { createProgressComment } from "../../comments/progress-comment.js";
+import { createProgressComment, type ProgressComment } from "../../comments/progress-comment.js";
 import { namesOn } from "../../config/repository-names.js";
 import { resolveSettings } from "../../config/rules/settings.js";
 import type { ServerConfig } from "../../config/server/server.js";
@@ -8,7 +8,7 @@ import { COMMANDS, isDeploying } from "../../core/commands/commands.js";
 import type { Settled } from "../../core/deploy/settle-records.js";
 import { type DetectionCaches, openSnapshot } from "../../core/detect/inputs/snapshot.js";
 import type { ApprovalContext } from "../../core/facts/approval.js";
-import { type FactSource, readFacts, type ReadFacts } from "../../core/facts/read-facts.js";
+import { type FactSource, readFacts, type ReadFacts, type FactOptions } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
   type ChangeRequest,
@@ -154,7 +154,7 @@ export function readChangeFacts(
   change: ChangeRequest,
   settings: Settings,
   run: SettingsSource & Omit<FactSource, "change" | "settings" | "snapshot">,
-  options?: Parameters<typeof readFacts>[1],
+  options?: FactOptions,
 ): Promise<ReadFacts> {
   const checks = checksOn(change.host, run.checks);
   return readFacts({ ...run, checks, change, settings, snapshot: opensWhenAsked(change, run) }, options);
@@ -188,7 +188,7 @@ export class Attempt {
   startedAt = new Date(0);
 
   #marks: ReturnType<typeof markCommand> | undefined;
-  #comment: ReturnType<typeof createProgressComment> | undefined;
+  #comment: ProgressComment | undefined;
   #page: ReturnType<typeof publishProgress> | undefined;
   #background: Promise<void> | undefined;
   #environments: EnvironmentReports | undefined;

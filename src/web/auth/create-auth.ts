@@ -16,7 +16,7 @@ import { type ApiAnswer, hintFor } from "./oauth-client.js";
 import { oauthLogin, type Membership, type OAuthHost } from "./oauth-login.js";
 import { oidcLogin } from "./oidc-login.js";
 import { isRefusal, type LoginRefusal } from "./refusal.js";
-import { authRoutes } from "./routes.js";
+import { authRoutes, type AuthParts } from "./routes.js";
 import { WebSessions } from "./session.js";
 import { type ProviderTokens, TokenSeal } from "./token-seal.js";
 
@@ -110,10 +110,7 @@ const ASKED_EVERY_MS = 15 * 60_000;
 const UNANSWERED_MS = 60 * 60_000;
 const MOST_REMEMBERED = 10_000;
 
-type StandingParts = Pick<
-  Parameters<typeof authRoutes>[0],
-  "config" | "users" | "providers" | "seal" | "clock" | "log"
->;
+type StandingParts = Pick<AuthParts, "config" | "users" | "providers" | "seal" | "clock" | "log">;
 
 /** What the provider's answer means for a login. */
 type Verdict =

@@ -22,7 +22,7 @@ import type { WebSessions } from "./session.js";
 import type { ProviderTokens, TokenSeal } from "./token-seal.js";
 
 /** What the routes of a login need. */
-interface AuthParts {
+export interface AuthParts {
   readonly config: Pick<ServerConfig, "auth" | "server">;
   readonly providers: readonly RedirectProvider[];
   readonly sessions: WebSessions;

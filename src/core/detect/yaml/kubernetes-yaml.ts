@@ -1,7 +1,7 @@
 import { YAML_LIMITS, YamlRefused } from "../../../config/bounded-yaml.js";
 import type { Json } from "../../model/json.js";
 import { YamlParser, type YamlNode } from "./parser.js";
-import { LARGEST, resolveScalar, YamlFloat } from "./resolve-scalar.js";
+import { LARGEST, resolveScalar, YamlFloat, type Resolved } from "./resolve-scalar.js";
 
 /** What Kubernetes reads of a text. Its parser stops behind the first document. */
 export interface KubernetesDocument {
@@ -43,7 +43,7 @@ function hasUncertainMark(text: string): boolean {
 /** A map before its keys become texts: integers as bigints, other numbers as numbers. */
 type Members = Map<Key, Decoded>;
 type Key = string | boolean | bigint | number | null;
-type Decoded = ReturnType<typeof resolveScalar> | readonly Decoded[] | Members;
+type Decoded = Resolved | readonly Decoded[] | Members;
 
 interface Cost {
   readonly values: number;

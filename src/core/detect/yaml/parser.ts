@@ -5,7 +5,7 @@ import { YamlScanner } from "./scanner.js";
 /** A node of a document. `items` of a map are keys and values by turns. */
 export type YamlNode = YamlScalar | YamlCollection | YamlAlias;
 
-interface YamlScalar {
+export interface YamlScalar {
   readonly kind: "scalar";
   readonly text: string;
   /** Its full name, or `!`; empty without one. */

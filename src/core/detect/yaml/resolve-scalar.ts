@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { YAML_LIMITS, YamlRefused } from "../../../config/bounded-yaml.js";
 import type { Task } from "../../ports/compute.js";
-import { type YamlNode, YamlParser } from "./parser.js";
+import { type YamlNode, YamlParser, type YamlScalar } from "./parser.js";
 
 /** A number that was written with a point or an exponent, or that is too large for an integer. */
 export class YamlFloat {
@@ -9,7 +9,7 @@ export class YamlFloat {
 }
 
 /** A scalar as Kubernetes' parser reads it. Integers beyond those that a number holds exactly are bigints. */
-type Resolved = null | boolean | string | number | bigint | YamlFloat;
+export type Resolved = null | boolean | string | number | bigint | YamlFloat;
 
 const STANDARD = "tag:yaml.org,2002:";
 const TYPED = new Set(["str", "bool", "int", "float", "null", "timestamp"]);
@@ -24,7 +24,7 @@ const WORDS: ReadonlyMap<string, Resolved> = new Map<string, Resolved>([
 ]);
 
 /** The value of a scalar (`resolve.go`). @throws {YamlRefused} if its tag says otherwise. */
-export function resolveScalar({ text, tag, implicit, at }: Extract<YamlNode, { readonly kind: "scalar" }>): Resolved {
+export function resolveScalar({ text, tag, implicit, at }: YamlScalar): Resolved {
   if (tag === "") return implicit ? resolveText(text) : text;
   if (!tag.startsWith(STANDARD)) return text;
   const type = tag.slice(STANDARD.length);

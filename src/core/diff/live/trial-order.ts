@@ -2,7 +2,7 @@ import { redact } from "../../../config/schema-parts.js";
 import type { ApplicationSpec, Manifest } from "../../model/application.js";
 import { isList, ownMember } from "../../model/effect.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
-import type { ClusterCheck, UntriedObjects } from "../../model/plan/cluster-check.js";
+import type { ClusterCheck, UntriedObjects, RefusedObject } from "../../model/plan/cluster-check.js";
 import type { ManifestDiff } from "../../model/plan/manifest-diff.js";
 import type { RefusalCause, Trial, TrialObject } from "../../ports/deployer.js";
 import { isSecret } from "../../secrets/hide-values.js";
@@ -248,7 +248,7 @@ function refusedObject(
   { message }: Refused,
   patterns: readonly string[],
   sure: boolean,
-): ClusterCheck["refused"][number] {
+): RefusedObject {
   const text = redact(message, patterns).replace(/\s+/g, " ").trim();
   const shown =
     text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE).replace(/[\ud800-\udbff]$/, "")}…` : text;
@@ -305,7 +305,7 @@ function foundRefusal({
   sure,
   cause,
   kind,
-}: ClusterCheck["refused"][number] & { readonly cause: RefusalCause; readonly kind: string }) {
+}: RefusedObject & { readonly cause: RefusalCause; readonly kind: string }) {
   const will = sure ? "will" : "may";
   const end = sure ? cureOf(cause, kind) : "This cannot be tried just as a sync does it, so the sync may still work";
   return { title, sure, text: `Kubernetes ${will} refuse ${title}: ${message}. ${end}` };

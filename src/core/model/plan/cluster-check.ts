@@ -11,7 +11,7 @@ export interface ClusterCheck {
 }
 
 /** An object that Kubernetes refuses. */
-interface RefusedObject {
+export interface RefusedObject {
   /** As `ResourceChange.title`. */
   readonly title: string;
   /** `spec.selector: field is immutable`; untrusted, without the values that Kubernetes quotes. */

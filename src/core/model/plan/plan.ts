@@ -52,7 +52,7 @@ interface ApplicationPlanBase {
 type MissedAt = string | undefined;
 
 /** A commit of another change request that runs. */
-interface ReplacedDeployment {
+export interface ReplacedDeployment {
   readonly change: ChangeRequestRef;
   readonly revision: Revision;
   /** What it changed, as `ResourceChange.title` names them; empty if that is not known. Untrusted. */

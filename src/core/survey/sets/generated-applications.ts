@@ -231,7 +231,7 @@ function labelOf({ name, sourceFile }: ChangedApplicationSet): string {
 }
 
 /** An application that an ApplicationSet changes and that the plan shows only as a preview. */
-interface ChangeToPreview {
+export interface ChangeToPreview {
   readonly application: ApplicationName;
   readonly origin: PreviewOrigin;
   readonly set: ChangedApplicationSet;
