@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { sameRepository } from "../../src/core/detect/tree/repository-url.js";
+import { isOwnRepository } from "../../src/core/detect/tree/repository-url.js";
 import { repositoryName } from "../../src/core/model/brand.js";
 import { ALIAS, type CodeHostUnderTest } from "./code-host-under-test.js";
 
@@ -101,7 +101,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     const { forge, repository } = under();
     const { repositoryUrls } = await under().open({ "urls.txt": "1" });
     const name = new URL(forge.url).hostname;
-    const known = (url: string): boolean => repositoryUrls.some((own) => sameRepository(own, url));
+    const known = (url: string): boolean => isOwnRepository({ repositoryUrls }, url);
     expect(repositoryUrls).toEqual(
       expect.arrayContaining([`https://${ALIAS}/${repository}.git`, `git@${ALIAS}:${repository}.git`]),
     );

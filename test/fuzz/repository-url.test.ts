@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { canonicalRepository, redactUserInfo, sameRepository } from "../../src/core/detect/tree/repository-url.js";
+import { canonicalRepository, isOwnRepository, redactUserInfo } from "../../src/core/detect/tree/repository-url.js";
 import { fuzz } from "./fuzz.js";
 import { hostileText } from "./hostile-text.js";
 
@@ -52,22 +52,23 @@ const url = fc.oneof(
   hostileText(10),
 );
 
-test("a repository is itself whatever its form, never another one, and no password is printed", () => {
+const isSame = (own: string, other: string) => isOwnRepository({ repositoryUrls: [own] }, other);
+
+test("a repository is no other one, whatever its form, and no password is printed", () => {
   fuzz("repository-url", fc.tuple(url, url), ([left, right]) => {
     const canonical = canonicalRepository(left);
-    expect(sameRepository(left, right)).toBe(sameRepository(right, left));
-    expect(sameRepository(left, left)).toBe(canonical !== undefined);
+    expect(isSame(left, right)).toBe(isSame(right, left));
     if (canonical !== undefined) {
       expect(canonical).toBe(canonical.toLowerCase());
       expect(canonical).not.toMatch(/\.git$|\/$/);
       expect(hostOf(canonical)).not.toMatch(/@|zqpassword/);
       // Parts of the host's name decide: the same path elsewhere is another repository.
       for (const elsewhere of ["evil.example", "git.test.evil.example"]) {
-        expect(sameRepository(left, `https://${elsewhere}/${canonical.slice(canonical.indexOf("/") + 1)}`)).toBe(false);
+        expect(isSame(left, `https://${elsewhere}/${canonical.slice(canonical.indexOf("/") + 1)}`)).toBe(false);
       }
     }
     const other = canonicalRepository(right);
-    if (sameRepository(left, right)) expect(hostOf(canonical ?? "")).toBe(hostOf(other ?? "other"));
+    if (isSame(left, right)) expect(hostOf(canonical ?? "")).toBe(hostOf(other ?? ""));
     else if (canonical !== undefined && canonical === other) expect([left, right].some(hasPort)).toBe(true);
     // No scheme, no URL: what stands in front of such a text is not known to be a user.
     if (/^https?:\/\/bot:zqpassword@/i.test(left)) expect(redactUserInfo(left)).not.toContain("zqpassword");

@@ -49,7 +49,7 @@ interface StoreAddress {
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/;
 
 /** A host name without scheme, port and path, read in lower case. */
-export function hostName() {
+function hostName() {
   return textLeaf("a host name such as git.example.org, without scheme and path", (value) =>
     HOST_NAME.test(value) ? value.toLowerCase() : new Wrong(),
   ).meta({ title: "host name", type: "string", pattern: HOST_NAME.source });

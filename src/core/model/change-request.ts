@@ -53,7 +53,7 @@ export interface ChangeRequest extends ChangeRequestRef {
   readonly pipeline?: string | undefined;
   /** As computed when the change request was read. A sync asks `CodeHost.mergeability`, which waits for the result. */
   readonly mergeability: Mergeability;
-  /** URLs under which Argo CD may know this repository (HTTPS, SSH); compared by `sameRepository`. */
+  /** URLs under which Argo CD may know this repository (HTTPS, SSH); compared by `isOwnRepository`. */
   readonly repositoryUrls: readonly string[];
 }
 

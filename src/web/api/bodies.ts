@@ -46,7 +46,7 @@ export function lockBody(
   };
 }
 
-export function activityBody(record: AuditRecord, hostPageOf: HostPageOf) {
+function activityBody(record: AuditRecord, hostPageOf: HostPageOf) {
   const { id, at, runId, who, change, head, action, command, applications, reason, seconds } = record;
   return {
     id,
@@ -70,7 +70,7 @@ function whoBody(who: AuditRecord["who"]) {
 }
 
 /** A stored plan in full, including what a comment had to cut. Plans contain no values of Secrets. */
-export function planBody(plan: Plan, hostPageOf: HostPageOf) {
+function planBody(plan: Plan, hostPageOf: HostPageOf) {
   return {
     change: changeBody(plan.change, hostPageOf),
     head: plan.head,
@@ -174,6 +174,7 @@ function setBody({ name, sourceFile, added, removed, changed, notes, problem, fa
 
 const DEFAULT_LIMIT = 50;
 
+/** `/api/v1/plans` and `/api/v1/activity`: what is planned, and what was done. */
 export function readRoutes(parts: ApiParts): Router {
   const { plans, audit, readers, hostWords, hostPageOf } = parts;
   const router = Router();

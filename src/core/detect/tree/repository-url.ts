@@ -27,14 +27,7 @@ export function canonicalRepository(url: string): string | undefined {
   return address && `${address.host}/${address.path}`;
 }
 
-/**
- * Whether two URLs name the same repository. SSH and HTTPS forms are equal, as in Argo CD's own matching of webhooks;
- * different web ports of one host are different servers.
- */
-export function sameRepository(left: string, right: string): boolean {
-  return sameAddress(parseAddress(left), parseAddress(right));
-}
-
+/** SSH and HTTPS forms are equal, as in Argo CD's own matching of webhooks; different web ports of one host are different servers. */
 function sameAddress(one: RepositoryAddress | undefined, other: RepositoryAddress | undefined): boolean {
   if (one === undefined || one.host !== other?.host) return false;
   if (one.port !== "" && other.port !== "" && one.port !== other.port) return false;

@@ -4,7 +4,6 @@ import {
   canonicalRepository,
   isOwnRepository,
   redactUserInfo,
-  sameRepository,
 } from "../../../../src/core/detect/tree/repository-url.js";
 
 const SAME = [
@@ -59,7 +58,6 @@ describe("canonicalRepository", () => {
     "file:///srv/git/deploy",
   ])("%j is no Git repository", (url) => {
     expect(canonicalRepository(url)).toBeUndefined();
-    expect(sameRepository(url, url)).toBe(false);
   });
 
   test("a URL of absurd length is no repository", () => {
@@ -79,7 +77,9 @@ describe("canonicalRepository", () => {
   });
 });
 
-describe("sameRepository", () => {
+describe("isOwnRepository", () => {
+  const isSame = (own: string, url: string) => isOwnRepository({ repositoryUrls: [own] }, url);
+
   test.each([
     ["git@git.example.com:2222/acme/deploy.git", "https://git.example.com/acme/deploy", false],
     ["git@git.example.com:2222/acme/deploy.git", "ssh://git@git.example.com:2222/acme/deploy.git", false],
@@ -92,14 +92,14 @@ describe("sameRepository", () => {
     ["https://gitlab.com/group/sub/test", "https://gitlab.com/group/test", false],
     ["https://github.com/argoproj/test", "https://github.example.com/argoproj/test", false],
   ])("%s and %s: %s", (left, right, same) => {
-    expect(sameRepository(left, right)).toBe(same);
-    expect(sameRepository(right, left)).toBe(same);
+    expect(isSame(left, right)).toBe(same);
+    expect(isSame(right, left)).toBe(same);
   });
 
   test("every form of one repository equals every other", () => {
     fc.assert(
       fc.property(fc.constantFrom(...SAME), fc.constantFrom(...SAME), (left, right) => {
-        expect(sameRepository(left, right)).toBe(true);
+        expect(isSame(left, right)).toBe(true);
       }),
     );
   });
