@@ -97,9 +97,9 @@ export function duration(longest: string) {
 }
 
 /** A duration, read as milliseconds, or `off`. */
-export function durationOrOff(longest: string, shortest = "1ms") {
+export function durationOrOff(longest: string, shortest: string) {
   const [least = 0, most = 0] = [shortest, longest].map(parseDuration);
-  const bounds = shortest === "1ms" ? `${longest} at most` : `${shortest} at least and ${longest} at most`;
+  const bounds = `${shortest} at least and ${longest} at most`;
   return textLeaf(`off, or a duration such as 30s, 10m or 1h30m, ${bounds}`, (value): number | "off" | Wrong => {
     if (value === "off") return value;
     const milliseconds = parseDuration(value);

@@ -23,7 +23,7 @@ import type { LiveSubject } from "../model/subject.js";
 import { awaits, ownLocksIn, writtenBy } from "../policy/application-state.js";
 import { definedInOf, deployedOf, healthRuleFor } from "../policy/effect-rules.js";
 import type { Facts } from "../policy/facts.js";
-import type { Gate, Judged } from "../policy/gates.js";
+import type { Gate } from "../policy/gates.js";
 import { judge } from "../policy/judge.js";
 import { nextStep, refusedInDoubt } from "../policy/next-step.js";
 import { inFirstStage } from "../policy/stages.js";
@@ -63,7 +63,7 @@ export async function sync(
   );
   const first = await readForSync(command, names, read, context);
   await noteLacked(plan, first.facts.plan?.lacks, context);
-  const unready = refusedBy("sync", first.facts, (gate) => gate !== "checks");
+  const unready = refusedBy(first.facts, (gate) => gate !== "checks");
   if (unready !== undefined) return unready;
   const chosen = first.subjects.map(({ name }) => name);
   const skipped = settings.skipNoChanges ? skippable(chosen, first.subjects, { command, plan, context }) : [];
@@ -72,13 +72,13 @@ export async function sync(
   // After the checks, which may render the same application.
   const otherwise = command.dryRun ? undefined : await renderedOtherwise(deployable, plan, context);
   const known = withMoved(first.facts, otherwise);
-  const failing = refusedBy("sync", withChecks(known, checks));
+  const failing = refusedBy(withChecks(known, checks));
   if (failing !== undefined) return failing;
   const again = { plan, command, lifted: isLifted(checks) };
   const { facts, subjects, moved } = await readAgain({ ...first, facts: known, subjects: deployable }, again, context);
   await noteLacked(plan, facts.plan?.lacks, context);
   if (moved !== undefined) return underPresentRules(command, moved, context, parentsOf);
-  const barred = refusedBy("sync", withChecks(facts, checks, facts));
+  const barred = refusedBy(withChecks(facts, checks, facts));
   if (barred !== undefined) return barred;
   const deployed = await deployHeads(await targetsOf(subjects, { plan, checks, parentsOf, context }), {
     command,
@@ -98,13 +98,9 @@ export async function sync(
   };
 }
 
-/** The answer to a command that may not run, with the next step; undefined if it may. @param asks as in `judge`. */
-function refusedBy(
-  command: Judged,
-  facts: Facts,
-  asks?: (gate: Gate) => boolean,
-): CommandResultOf<"refused"> | undefined {
-  const { refusal } = judge(command, facts, asks);
+/** The answer to a sync that may not run, with the next step; undefined if it may. @param asks as in `judge`. */
+function refusedBy(facts: Facts, asks?: (gate: Gate) => boolean): CommandResultOf<"refused"> | undefined {
+  const { refusal } = judge("sync", facts, asks);
   return refusal && { kind: "refused", refusal, next: nextStep(facts) };
 }
 
