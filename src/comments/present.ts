@@ -106,8 +106,7 @@ export function lengthText(seconds: number): string {
   return seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
 }
 
-const MOST = 50;
-
+const MOST_LISTED = 50;
 const LONGEST_MESSAGE = 500;
 
 /** How far the rollout of a merge is: a sentence, and the state of each application. */
@@ -117,7 +116,7 @@ function rolloutText(rollout: Rollout, links: Links): string {
     [...applications]
       .sort((left, right) => ORDER[left.state.kind] - ORDER[right.state.kind])
       .map((one) => lineOf(one, links)),
-    MOST,
+    MOST_LISTED,
   );
   return joined([sentenceOf(rollout), unapproved(rollout), lines.join("\n")], "\n\n");
 }
@@ -205,7 +204,7 @@ export function renderRolloutFailure(rollout: Rollout, links: Links, words: Host
     "",
     ...firstLines(
       failed.map((one) => lineOf(one, links)),
-      MOST,
+      MOST_LISTED,
     ),
     ...(rollout.approval === "given" ? [] : ["", unapproved(rollout)]),
     "",

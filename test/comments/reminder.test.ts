@@ -1,8 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { renderReminder, type ReminderFacts } from "../../src/comments/reminder.js";
 import { revision } from "../../src/core/model/brand.js";
-import { undoOf } from "../../src/core/policy/next-step.js";
-import { nextStep } from "../../src/core/policy/next-step.js";
+import { nextStep, undoOf } from "../../src/core/policy/next-step.js";
 import type { HostId } from "../../src/names.js";
 import { expectGolden } from "./golden.js";
 import {

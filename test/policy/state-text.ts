@@ -4,8 +4,7 @@ import { renderResult } from "../../src/comments/render.js";
 import type { Facts } from "../../src/core/policy/facts.js";
 import type { Bar, Judged } from "../../src/core/policy/gates.js";
 import { judge, type Judgement } from "../../src/core/policy/judge.js";
-import { adviceAfter } from "../../src/core/policy/next-step.js";
-import { nextStep } from "../../src/core/policy/next-step.js";
+import { adviceAfter, nextStep } from "../../src/core/policy/next-step.js";
 import { HOST_TITLES } from "../../src/names.js";
 
 const COMMANDS: readonly Judged[] = ["plan", "sync", "rollback", "unlock", "merge"];

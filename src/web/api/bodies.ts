@@ -18,7 +18,7 @@ import { type HostPageOf, activityQuery, auditQueryOf, CHANGE_ADDRESS, readChang
 import { viewerOf } from "../viewer.js";
 import { answering, readQuery, withoutQuery, type ApiParts } from "./answers.js";
 
-/** The bodies of `/api/v1`, described in `openapi.yaml`. Members without a value are omitted. */
+/** The bodies of `/api/v1`, described in `openapi.yaml`, and the routes that read plans and activity. Members without a value are omitted. */
 
 export function userBody({ id, username, email, role, provider }: Account) {
   return { id, username, email, role, provider };
