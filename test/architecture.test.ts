@@ -82,7 +82,7 @@ function read(folder: string): readonly SourceFile[] {
     });
 }
 
-/** The folder that is not a shell: `web` for `src/web/api/plans.ts`, `core/detect/scan` for `src/core/detect/scan/affected.ts`. */
+/** The folder that is not a shell: `web` for `src/web/api/holds.ts`, `core/detect/scan` for `src/core/detect/scan/affected.ts`. */
 function roomOf(path: string): string {
   const steps = relative(SOURCE, path).replace(/\.ts$/, "").split("/");
   const depth = steps.findIndex((_, index) => !SHELLS.has(steps.slice(0, index + 1).join("/")));
