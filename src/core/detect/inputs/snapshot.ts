@@ -209,10 +209,15 @@ async function listTree(
     leadingOut: linked ? entries.filter(leadsOut).map(({ path }) => path) : [],
   };
 
+  /** As Argo CD tells it from the text of the link alone (`CheckOutOfBoundsSymlinks`). */
   function leadsOut({ kind, path }: TreeEntry): boolean {
-    if (kind !== "symlink") return false;
-    const { path: real, unreadable } = follow(path);
-    return real === undefined && unreadable === undefined;
+    const target = kind === "symlink" ? targets.get(path) : undefined;
+    if (target === undefined || target.startsWith("/")) return target !== undefined;
+    let depth = path.split("/").length - 1;
+    return target.split("/").some((part) => {
+      if (part !== "" && part !== ".") depth += part === ".." ? -1 : 1;
+      return depth < 0;
+    });
   }
 
   function follow(path: string) {

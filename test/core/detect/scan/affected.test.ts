@@ -264,14 +264,18 @@ describe("what an application reads", () => {
     ["../../x", ["web existing"]],
     ["../x", []],
     ["none", []],
+    ["link", []],
+    ["deep/../../..", ["web existing"]],
     [undefined, []],
   ])(
     "is nothing at all where the head adds a link to %s, if that leads out of the repository",
     async (target, found) => {
       const link = { kind: "symlink", ...(target === undefined ? {} : { target }) } as const;
       const tagged = live("tagged", spec("apps/web", { targetRevision: "v1" }));
-      expect(await affected({ base, head: { ...base, "docs/link": link }, live: [tagged] })).toEqual(found);
-      expect(await affected({ base: { ...base, "docs/link": link }, head: base, live: [tagged] })).toEqual([]);
+      const before: Files = { ...base, "docs/deep": { kind: "symlink", target: "a/b/c" } };
+      const after = { ...before, "docs/link": link };
+      expect(await affected({ base: before, head: after, live: [tagged] })).toEqual(found);
+      expect(await affected({ base: after, head: before, live: [tagged] })).toEqual([]);
     },
   );
 
