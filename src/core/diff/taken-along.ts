@@ -39,7 +39,9 @@ function replicasOf(object: JsonObject): number {
 }
 
 function deletesClaims(identity: ManifestIdentity, object: JsonObject, when: "whenDeleted" | "whenScaled"): boolean {
-  return typeOf(identity) === "apps/StatefulSet" && valueAt(object, `spec.${RETENTION}.${when}`) === "Delete";
+  const claims = valueAt(object, "spec.volumeClaimTemplates");
+  const hasClaims = Array.isArray(claims) && claims.length > 0 && typeOf(identity) === "apps/StatefulSet";
+  return hasClaims && valueAt(object, `spec.${RETENTION}.${when}`) === "Delete";
 }
 
 function cascades(identity: ManifestIdentity, { metadata }: JsonObject): boolean {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import type { Manifest } from "../../../src/core/model/application.js";
+import type { Json } from "../../../src/core/model/json.js";
 import { diff, object, withOption } from "./resource.js";
 
 const CURE = "the sync will fail unless it is replaced (argocd.argoproj.io/sync-options: Replace=true,Force=true)";
@@ -237,9 +238,9 @@ describe("replacements", () => {
 });
 
 test("a StatefulSet that gets fewer replicas may lose the claims of the others", () => {
-  const set = (replicas: Manifest, whenScaled = "Delete") =>
+  const set = (replicas: Manifest, whenScaled = "Delete", volumeClaimTemplates: Json = [{}]) =>
     object("apps/v1/StatefulSet", "db", {
-      spec: { ...replicas, persistentVolumeClaimRetentionPolicy: { whenScaled } },
+      spec: { ...replicas, volumeClaimTemplates, persistentVolumeClaimRetentionPolicy: { whenScaled } },
     });
   const lost = (numbers: string) =>
     `scales apps/StatefulSet guestbook/db ${numbers} replicas: the claims of those that go are deleted, as its persistentVolumeClaimRetentionPolicy says, and their data is lost unless the volumes' reclaim policy is Retain`;
@@ -251,6 +252,8 @@ test("a StatefulSet that gets fewer replicas may lose the claims of the others",
   expect(diff([set({ replicas: 3 })], [set({})]).cautions).toEqual([lost("from 3 to 1")]);
   expect(diff([set({})], [set({ replicas: 3 })]).cautions).toEqual([]);
   expect(diff([set({ replicas: 3 })], [set({ replicas: 2 }, "Retain")]).cautions).toEqual([]);
+  // Charts write the policy also where persistence is turned off.
+  expect(diff([set({ replicas: 3 }, "Delete", [])], [set({ replicas: 2 }, "Delete", [])]).cautions).toEqual([]);
 });
 
 describe("deletes", () => {
@@ -293,7 +296,7 @@ describe("deletes", () => {
     [
       "a StatefulSet that takes its claims along",
       object("apps/v1/StatefulSet", "db", {
-        spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete" } },
+        spec: { volumeClaimTemplates: [{}], persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete" } },
       }),
       [],
       [
@@ -302,7 +305,17 @@ describe("deletes", () => {
     ],
     [
       "one that leaves them",
-      object("apps/v1/StatefulSet", "db", { spec: { persistentVolumeClaimRetentionPolicy: { whenScaled: "Delete" } } }),
+      object("apps/v1/StatefulSet", "db", {
+        spec: { volumeClaimTemplates: [{}], persistentVolumeClaimRetentionPolicy: { whenScaled: "Delete" } },
+      }),
+      [],
+      [],
+    ],
+    [
+      "one that has none",
+      object("apps/v1/StatefulSet", "db", {
+        spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete" } },
+      }),
       [],
       [],
     ],
