@@ -170,7 +170,7 @@ const TEXTS = new Set(["values", "templatePatch", "elementsYaml"]);
 
 /** A template, and what cannot be read, is hidden whole. */
 function hiddenText(text: string, mark: Mark): Json {
-  if (!/pass|secret|token|credential|key/i.test(text)) return text;
+  if (!/pass|secret|token|credential|key|(?<![a-z])(?:string|binary)?data[.[]/i.test(text)) return text;
   const { values, problems, repeats } = readYamlDocuments(text);
   const [value, ...others] = problems.length > 0 || repeats ? [] : values;
   const isRead = others.length === 0 && (isJsonObject(value) || isList(value));

@@ -66,6 +66,12 @@ describe("what looks secret in an Application is hidden, and its change stays vi
       }),
     ],
     [
+      "a parameter for the data of an object",
+      (value) => ({
+        templatePatch: `spec:\n  source:\n    helm:\n      parameters: [{name: "extra[0].stringData.dsn", value: ${value}}]\n`,
+      }),
+    ],
+    [
       "a patch with conditions",
       (value) => ({
         templatePatch: `{{- if .own }}\nspec: {source: {helm: {valuesObject: {token: ${value}}}}}\n{{- end }}`,
