@@ -191,7 +191,7 @@ function update(
   const refused = refusedChanges(identity, base, head);
   const versions = type === CRD ? removedVersions(base, head) : [];
   const cautions = [
-    ...replacement(title, refused, { base, head }, options),
+    ...replacement(identity, refused, { base, head }, options),
     ...scaling(identity, base, head),
     ...versions.map((name) => {
       const what = `takes the version ${name} away from ${title}`;
@@ -214,21 +214,24 @@ function scaling(identity: ManifestIdentity, base: JsonObject, head: JsonObject)
 }
 
 /**
- * `Force=true` deletes and recreates what Kubernetes refuses to change, and with `Replace=true` does so at every sync.
- * `Replace=true` alone overwrites the whole object, and is refused like any update.
- * https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/
+ * `Force=true` deletes and recreates what Kubernetes refuses to change, and with `Replace=true` does so at every sync, save for
+ * Namespaces and definitions, which Argo CD then updates (`applyObject`). `Replace=true` alone overwrites the whole object, and is
+ * refused like any update. https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/
  */
 function replacement(
-  title: string,
+  identity: ManifestIdentity,
   refused: readonly string[],
   sides: { readonly base: JsonObject; readonly head: JsonObject },
   options: readonly string[],
 ): readonly Caution[] {
+  const title = titleOf(identity);
   const [replace, force] = (["Replace=true", "Force=true"] as const).map((one) => isSyncedWith(one, sides, options));
   const fields = refused.join(", ");
-  if (force === true && (replace === true || refused.length > 0)) {
+  const isUpdated = CLUSTER_WIDE.has(typeOf(identity)) && hasSyncOption(sides.head, "Replace=true", options);
+  if (force === true && !isUpdated && (replace === true || refused.length > 0)) {
+    const taken = takenAlong(identity, sides.base);
     const why = refused.length > 0 ? ` since Kubernetes refuses to change ${fields}` : "";
-    const text = `deletes ${title} and creates it anew (Force=true)${why}`;
+    const text = `deletes ${title} and creates it anew (Force=true)${why}${taken === undefined ? "" : `: ${taken}`}`;
     return [dangerous(RANK.replaced, text, `deletes and recreates ${title}`, "lost")];
   }
   if (refused.length > 0) {

@@ -226,6 +226,29 @@ describe("replacements", () => {
     expect(diff([old], [head], options).cautions).toEqual([caution]);
   });
 
+  test("what goes with the object that is deleted is told", () => {
+    const policy = { persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete" } };
+    const set = (size: string) =>
+      object("apps/v1/StatefulSet", "db", { spec: { ...policy, volumeClaimTemplates: [{ size }] } });
+    expect(diff([set("1Gi")], [withOption(set("2Gi"), "Force=true")]).cautions).toEqual([
+      "deletes apps/StatefulSet guestbook/db and creates it anew (Force=true) since Kubernetes refuses to change spec.volumeClaimTemplates: its claims go with it, as its persistentVolumeClaimRetentionPolicy says, and their data is lost unless the volumes' reclaim policy is Retain",
+    ]);
+    const grown = withOption(claim({ resources: 1 }), "Replace=true,Force=true");
+    expect(diff([claim({})], [grown]).cautions).toEqual([
+      "deletes PersistentVolumeClaim guestbook/data and creates it anew (Force=true): its data is lost unless the volume's reclaim policy is Retain",
+    ]);
+  });
+
+  test("Argo CD updates a definition or a Namespace that says Replace=true, whatever else it says", () => {
+    expect(diff([crd({})], [withOption(crd({ a: 1 }), "Replace=true,Force=true")]).dangers).toEqual([
+      { what: "overwrites apiextensions.k8s.io/CustomResourceDefinition things.example.com", pruning: false },
+    ]);
+    const kind = (one: string) => crd({ names: { kind: one } });
+    expect(diff([withOption(kind("A"), "Replace=true")], [withOption(kind("B"), "Force=true")]).cautions).toEqual([
+      "deletes apiextensions.k8s.io/CustomResourceDefinition things.example.com and creates it anew (Force=true) since Kubernetes refuses to change spec.names.kind: it deletes every object of that kind in the whole cluster",
+    ]);
+  });
+
   test.each<[string, string, readonly string[]]>([
     ["of the object", "Replace=true", []],
     ["of the application, which no object takes back", "Replace=false", ["Replace=true"]],
