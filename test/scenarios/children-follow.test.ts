@@ -206,6 +206,23 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.argocd.application("added")).toBeUndefined();
   });
 
+  test("one that left the files earlier keeps no rollback waiting for an approval that only its parent needs", async () => {
+    const rules = { ".svc.yaml": "sync_requirements: [{name: root, require_approval: true}]\n" };
+    const bot = await startFamily(host, "s", {}, () => rules);
+    const template = (value: string) => ({ "apps/root/templates/all.yaml": configMap("root", { value }) });
+    await bot.forge.pushToBranch(REPOSITORY, "main", template("1"));
+    await bot.argocd.deploy("root");
+    const one = await bot.open(template("2"));
+    await bot.approve(one);
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync");
+    expect(await bot.deployed(one)).toEqual(["root"]);
+    await bot.push(one, template("3"));
+    await bot.comment(one, "svc rollback --prune");
+    expect(bot.lastComment(one)).toContain("rolled back");
+    expect(bot.argocd.application("child")).toBeUndefined();
+  });
+
   test("one that the deployed commit of another PR has added is not deleted while that PR has its lock", async () => {
     const bot = await startFamily(host);
     const source = { repoURL: cloneUrlOf(bot.forge), path: "apps/child", targetRevision: "main" };

@@ -10,7 +10,7 @@ import { HeadMoved, LeaseLost, only, RepositoryFailure, safeMessage } from "../m
 import type { Lock, LockAttempt } from "../model/lock.js";
 import { type LiveSubject, specBeforeOf } from "../model/subject.js";
 import { approvalNeedsOf, ownLocksIn, touchedBy } from "../policy/application-state.js";
-import type { ApplicationFacts, Asker, Facts, UntoldSoFar } from "../policy/facts.js";
+import type { ApplicationFacts, Asker, Facts, ReachedFacts, UntoldSoFar } from "../policy/facts.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { inputsOfSide, type RenderInputs } from "../render/render.js";
 import { syncingSetOf } from "../survey/members.js";
@@ -53,7 +53,7 @@ export async function readForRollback(
   const recordsOf = (name: ApplicationName) => records.filter(({ application }) => application === name);
   const targets = await Promise.all(names.map((name) => lookAtTarget(name, recordsOf(name), context)));
   const liveOf = new Map(targets.map((target) => [target.application, target]));
-  const readDeleted = () => locksOfDeleted(targets, facts, command.prune || settings.prune, context);
+  const readDeleted = () => deletedBelow(targets, facts, command.prune || settings.prune, context);
   const deletes = await tell(untold, "locks", readDeleted, undefined);
   const selected = facts.applications.filter(({ application }) => names.includes(application));
   const withoutApproval = await needsNoApproval(command, context);
@@ -106,15 +106,16 @@ function isTakeable({ record, foreign }: ApplicationFacts, lock: Lock | undefine
 }
 
 /**
- * The locks of the applications that go with the rollback of each target: those that only the cluster has, if it prunes, and those that
- * an ApplicationSet generates only since somebody else deployed the target. Locks that this rollback takes over are left out.
+ * The applications that go with the rollback of each target, with their locks: those that only the cluster has, if it prunes, and those
+ * that an ApplicationSet generates only since somebody else deployed the target. Not what this change request has locked or deployed,
+ * or takes over the lock of.
  */
-async function locksOfDeleted(
+async function deletedBelow(
   targets: readonly RollbackTarget[],
   facts: Facts,
   prunes: boolean,
   context: Pick<CommandContext, "deployer" | "locks" | "signal">,
-): Promise<ReadonlyMap<ApplicationName, readonly Lock[]>> {
+): Promise<ReadonlyMap<ApplicationName, readonly ReachedFacts[]>> {
   const parents = targets.flatMap(({ application: name, live }) =>
     live === undefined || !prunes ? [] : [{ name, live }],
   );
@@ -133,10 +134,9 @@ async function locksOfDeleted(
     const lock = await context.locks.find(application);
     const known = facts.applications.find((one) => one.application === application);
     const isTarget = targets.some((one) => one.application === application);
-    return known && isTakeable(known, lock) && (isTarget || lock === undefined) ? [] : [{ parent, lock }];
+    return known && isTakeable(known, lock) && (isTarget || lock === undefined) ? [] : [{ parent, application, lock }];
   });
-  const byParent = groupedBy(held.flat(), ({ parent }) => parent);
-  return new Map([...byParent].map(([parent, some]) => [parent, some.flatMap(({ lock }) => lock ?? [])]));
+  return groupedBy(held.flat(), ({ parent }) => parent);
 }
 
 const NOT_FOUND =

@@ -75,8 +75,11 @@ export function foreignLocksOf(
 ): readonly Lock[] {
   const held = applications.flatMap((one) => {
     const own = one.now?.takeable === true || (command === "merge" && !awaits(one, facts)) ? [] : [one];
-    const deleted = (one.now?.deletes ?? []).map((lock) => ({ lock }));
-    return [...own, ...deleted, ...(command === "sync" ? touchedBy(one, facts).map(({ child }) => child) : [])];
+    return [
+      ...own,
+      ...(one.now?.deletes ?? []),
+      ...(command === "sync" ? touchedBy(one, facts).map(({ child }) => child) : []),
+    ];
   });
   return [...new Set(held)].flatMap(({ lock }) =>
     lock === undefined || sameChangeRequest(lock.holder, facts.change) ? [] : [lock],
@@ -130,8 +133,9 @@ export function isAtHead(record: RecordFacts, { headRevision }: Pick<ChangeReque
 export function approvalNeedsOf(one: ApplicationFacts, command: Judged): readonly MemberNeed[] {
   if (command !== "rollback") return one.requires.approvals.sync;
   const { record, now } = one;
+  const needs = one.requires.approvals.rollback;
   const deployed = record !== undefined && (record.approvers.length > 0 || record.baseKept);
-  return deployed && now?.deletes === undefined ? [] : one.requires.approvals.rollback;
+  return deployed ? needs.filter(({ member }) => now?.deletes?.some((other) => other.application === member)) : needs;
 }
 
 /** What the sync of a parent does to such an application. */

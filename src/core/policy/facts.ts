@@ -241,8 +241,8 @@ export interface NowFacts {
   readonly checks?: readonly UnliftedCheck[] | undefined;
   /** For a rollback: whether the lock's holder has only planned the application. */
   readonly takeable?: boolean | undefined;
-  /** For a rollback that deletes applications which others made: the locks of those. */
-  readonly deletes?: readonly Lock[] | undefined;
+  /** For a rollback: the applications that it deletes and that others made. */
+  readonly deletes?: readonly ReachedFacts[] | undefined;
 }
 
 interface UnliftedCheck {
