@@ -557,6 +557,27 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(section(bot.lastComment(one), "adopted")).toContain("+  size: s0");
   });
 
+  test("but not where the parent, which has children here, moves to another cluster", async () => {
+    const bot = await startFamily(host);
+    const repoURL = bot.forge.cloneUrl(REPOSITORY);
+    const source = {
+      repoURL,
+      path: "apps/child",
+      targetRevision: "main",
+      helm: { valuesObject: { size: "{{ .Values.size }}0" } },
+    };
+    const namesake = applicationResource("namesake", { repoURL, spec: { source } });
+    bot.argocd.addApplication(applicationResource("namesake", { repoURL, path: "apps/child" }));
+    const destination = { server: "https://spoke.example.com:6443", namespace: "argocd" };
+    const one = await bot.open({
+      "argocd/root.yaml": asYaml(applicationResource("root", { repoURL, spec: { destination } })),
+      "apps/root/templates/namesake.yaml": asYaml(namesake),
+      ...BLUE,
+    });
+    expect(section(bot.lastComment(one), "namesake")).toContain("+  color: blue");
+    expect(section(bot.lastComment(one), "namesake")).not.toContain("size: s0");
+  });
+
   describe("in another cluster, where another Argo CD runs it", () => {
     const spec = { syncPolicy: { automated: {} } };
     const server = "https://spoke.example.com:6443";

@@ -271,11 +271,12 @@ function obstacleOf(
 
 /**
  * Whether the subject is this child of the parent, and not another Argo CD's application of that name in another cluster. A parent that
- * has children here deploys to Argo CD's own cluster, whatever address it has for that.
+ * has children here deploys to Argo CD's own cluster, whatever address it has for that, unless it moves.
  */
-function isChild({ live }: LiveSubject, { name, head, hasChildren }: LiveSubject, { set }: DefinedChild): boolean {
+function isChild({ live }: LiveSubject, parent: LiveSubject, { set }: DefinedChild): boolean {
   const tracked = set === undefined ? live.parent : live.generatedBy?.parent;
-  return tracked === name || hasChildren || destinationOf(head.spec).cluster === IN_CLUSTER;
+  const [from, to] = [destinationOf(parent.live.spec), destinationOf(parent.head.spec)];
+  return tracked === parent.name || (parent.hasChildren && from.cluster === to.cluster) || to.cluster === IN_CLUSTER;
 }
 
 /** Whether the parent's head gives the subject another definition than it is planned with. */
