@@ -69,12 +69,12 @@ export function judge(command: Judged, facts: Facts, asks: (gate: Gate) => boole
   };
 }
 
-/** The bars of a judgement in the order of the table. */
+/** The bars of a judgement in the order of `GATES`. */
 export function barsOf({ whole, applications }: Judgement): readonly Bar[] {
   return inOrder([...whole, ...applications.flatMap(({ bars }) => bars)]);
 }
 
-/** Sorts bars in the order of the table, in which people should clear them. */
+/** Sorts bars in the order of `GATES`, in which people should clear them. */
 export function inOrder(bars: readonly Bar[]): readonly Bar[] {
   const ofGate = groupedBy(bars, ({ gate }) => gate);
   return GATES.flatMap((gate) => ofGate.get(gate) ?? []);
