@@ -58,7 +58,7 @@ async function lockedOf(
   command: Command<"sync">,
   deployed: readonly ApplicationSync[],
   facts: Facts,
-  context: Parameters<typeof labelsFor>[1],
+  context: Pick<CommandContext, "deployer" | "clock" | "signal">,
 ): Promise<readonly ApplicationName[]> {
   const locked = ownLocksIn(facts).map(({ application }) => application);
   const known = [...locked, ...deployed.map(({ application }) => application)];

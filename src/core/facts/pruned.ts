@@ -6,7 +6,7 @@ import type { LiveSubject } from "../model/subject.js";
 import type { ReachedFacts } from "../policy/facts.js";
 import type { CommandContext, Stoppable } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
-import { boundNow } from "../survey/effects.js";
+import { boundNow, type BindingSource } from "../survey/effects.js";
 import { memberOf } from "../survey/members.js";
 
 interface LeftOverSource extends Pick<Stoppable, "signal"> {
@@ -66,7 +66,7 @@ export function withPruned(plan: Plan, reached: readonly ReachedFacts[], running
 export async function boundToRollBack(
   plan: Plan,
   prunes: boolean,
-  context: Parameters<typeof boundNow>[2] &
+  context: BindingSource &
     LeftOverSource &
     Pick<CommandContext, "clock"> & { readonly deployer: Pick<Deployer, "findApplication" | "listApplications"> },
 ): Promise<Plan> {

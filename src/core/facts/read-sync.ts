@@ -15,7 +15,7 @@ import type { ApplicationFacts, Asker, Facts, UntoldSoFar, NowFacts } from "../p
 import type { CommandContext, Commits, OpenedChange } from "../ports/context.js";
 import { asPlanned, findInputGaps } from "../survey/behind-base.js";
 import { withPlannedDefinitions } from "../survey/children.js";
-import { boundNow } from "../survey/effects.js";
+import { boundNow, type BindingSource } from "../survey/effects.js";
 import { differingFrom, syncingSetOf } from "../survey/members.js";
 import { haveDefaultRulesMoved } from "../survey/policy-files.js";
 import { lackedBy, lackedSince } from "../survey/survey-afresh.js";
@@ -38,9 +38,7 @@ type SyncSource = SurveySource &
   AccessContext &
   ApprovalContext & { readonly deployer: Pick<CommandContext["deployer"], "healthAfter" | "applicationsOfSet"> };
 
-type ConfirmingSource = SyncSource &
-  Parameters<typeof boundNow>[2] &
-  Pick<CommandContext, "locks" | "holds" | "deployments" | "reload">;
+type ConfirmingSource = SyncSource & BindingSource & Pick<CommandContext, "locks" | "holds" | "deployments" | "reload">;
 
 /**
  * Reads what a sync has to know besides what is stored. Renders nothing.

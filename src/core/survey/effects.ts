@@ -213,7 +213,8 @@ async function appliedBy(
   return { application, facts, digest, reached: [...children, ...generated.flat()] };
 }
 
-interface BindingSource extends Pick<EffectSource, "settings" | "signal" | "log"> {
+/** What tells whose rules bind a deployment by the namespaces that it reaches. */
+export interface BindingSource extends Pick<EffectSource, "settings" | "signal" | "log"> {
   readonly deployer: Pick<Deployer, "ownersOf">;
 }
 

@@ -224,7 +224,7 @@ function isComputing({ state, mergeability }: ChangeRequest): boolean {
   return state === "open" && mergeability === "unknown";
 }
 
-/** Whether it may change without an event: hosts need not name one for a stack that somebody dissolves. */
+/** Whether it may change without an event, as a stack does that somebody dissolves. */
 function mayChangeUntold(change: ChangeRequest): boolean {
   return isComputing(change) || change.stackBase !== undefined;
 }
