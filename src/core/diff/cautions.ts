@@ -13,7 +13,7 @@ import {
   syncHookTypes,
   titleOf,
 } from "./manifest-key.js";
-import { CRD, takenAlong, takenByScaling, typeOf, valueAt } from "./taken-along.js";
+import { CRD, takenAlong, takenByScaling, typeOf, UNDO, valueAt } from "./taken-along.js";
 
 /** One object on both sides of a difference, normalised; undefined where it does not exist. */
 export interface TwoSides {
@@ -71,7 +71,7 @@ export function withRefusals({ cautions, dangers }: Cautions, found: readonly Fo
   const sure = found.filter((one) => one.sure);
   const unsure = found.filter((one) => !one.sure && !dangers.some((danger) => isOf(danger, one)));
   const deletions = dangers.filter(({ pruning }) => pruning).length;
-  const isReplaced = (text: string) => sure.some(({ title }) => text.endsWith(ruleEnd(title)));
+  const isReplaced = (text: string) => sure.some(({ title }) => text.includes(willFail(title)));
   return {
     cautions: [
       ...cautions.slice(0, deletions),
@@ -91,9 +91,9 @@ function refuses(title: string): string {
   return `Kubernetes refuses to change ${title}`;
 }
 
-/** The end of what our own rules say of a refusal. */
-function ruleEnd(title: string): string {
-  return ` of ${title}: the sync will fail unless it is replaced (argocd.argoproj.io/sync-options: Replace=true,Force=true)`;
+/** What our own rules say of each refusal. */
+function willFail(title: string): string {
+  return ` of ${title}: the sync will fail`;
 }
 
 const RANK = { delete: 0, refused: 1, versions: 2, replaced: 3, kept: 4, updated: 5, created: 6, hook: 7 } as const;
@@ -228,14 +228,18 @@ function replacement(
   const [replace, force] = (["Replace=true", "Force=true"] as const).map((one) => isSyncedWith(one, sides, options));
   const fields = refused.join(", ");
   const isUpdated = CLUSTER_WIDE.has(typeOf(identity)) && hasSyncOption(sides.head, "Replace=true", options);
+  const taken = takenAlong(identity, sides.base);
   if (force === true && !isUpdated && (replace === true || refused.length > 0)) {
-    const taken = takenAlong(identity, sides.base);
     const why = refused.length > 0 ? ` since Kubernetes refuses to change ${fields}` : "";
     const text = `deletes ${title} and creates it anew (Force=true)${why}${taken === undefined ? "" : `: ${taken}`}`;
     return [dangerous(RANK.replaced, text, `deletes and recreates ${title}`, "lost")];
   }
   if (refused.length > 0) {
-    const text = `Kubernetes refuses to change ${fields}${ruleEnd(title)}`;
+    const cure =
+      taken === undefined
+        ? " unless it is replaced (argocd.argoproj.io/sync-options: Replace=true,Force=true)"
+        : `. ${UNDO}`;
+    const text = `Kubernetes refuses to change ${fields}${willFail(title)}${cure}`;
     return [dangerous(RANK.refused, text, refuses(title), "refused")];
   }
   if (replace !== true) return [];

@@ -27,6 +27,9 @@ export function takenAlong(identity: ManifestIdentity, object: JsonObject): stri
   return cascades(identity, object) ? "it deletes everything that this Application deployed" : undefined;
 }
 
+/** What to do about a refused change of such an object. */
+export const UNDO = "Undo the change, or give it another name: replacing it would delete what it holds";
+
 /** What goes because a StatefulSet gets fewer replicas, as the end of a sentence; undefined if nothing does. */
 export function takenByScaling(identity: ManifestIdentity, base: JsonObject, head: JsonObject): string | undefined {
   const [before, after] = [replicasOf(base), replicasOf(head)];

@@ -79,11 +79,15 @@ test("one object more than is named is counted as one", () => {
 
 test("nobody is told to delete what holds data", () => {
   const { object } = asked();
-  const claim = asked({ object: { ...object, group: "", kind: "PersistentVolumeClaim" } });
-  const { diff } = tried(claim, refused("immutable"));
-  expect(diff.cautions[0]).toMatch(
-    /Undo the change, or give it another name: replacing it would delete what it holds$/,
-  );
+  const spec = { volumeClaimTemplates: [{}], persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete" } };
+  const claim = { ...object, group: "", kind: "PersistentVolumeClaim" };
+  const set = { ...object, kind: "StatefulSet", manifest: { ...object.manifest, spec } };
+  for (const holding of [claim, set]) {
+    const { diff } = tried(asked({ object: holding }), refused("immutable"));
+    expect(diff.cautions[0]).toMatch(
+      /Undo the change, or give it another name: replacing it would delete what it holds$/,
+    );
+  }
 });
 
 const lastApplied = {

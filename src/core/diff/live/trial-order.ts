@@ -20,6 +20,7 @@ import {
   titleOf,
 } from "../manifest-key.js";
 import { meanTheSame, type Sides } from "../summarise.js";
+import { takenAlong, UNDO } from "../taken-along.js";
 import { normaliseLive } from "./live-objects.js";
 
 export interface TrialOrder {
@@ -214,7 +215,9 @@ export function withTrials(
   const found = answered.flatMap(({ asked, trial }) => {
     if (trial.kind !== "refused") return [];
     const sure = isSure(trial, asked, order, { spec, options });
-    return [{ ...refusedObject(asked, trial, patterns, sure), cause: trial.cause, kind: asked.object.kind }];
+    const { manifest, ...object } = asked.object;
+    const holds = takenAlong({ ...object, generateName: "" }, manifest) !== undefined;
+    return [{ ...refusedObject(asked, trial, patterns, sure), cause: trial.cause, holds }];
   });
   const untried = answered.flatMap(({ asked: { title }, trial }) =>
     trial.kind === "untried" ? [{ title, reason: redact(trial.reason, patterns) }] : [],
@@ -304,21 +307,19 @@ function foundRefusal({
   message,
   sure,
   cause,
-  kind,
-}: RefusedObject & { readonly cause: RefusalCause; readonly kind: string }) {
+  holds,
+}: RefusedObject & { readonly cause: RefusalCause; readonly holds: boolean }) {
   const will = sure ? "will" : "may";
-  const end = sure ? cureOf(cause, kind) : "This cannot be tried just as a sync does it, so the sync may still work";
+  const end = sure ? cureOf(cause, holds) : "This cannot be tried just as a sync does it, so the sync may still work";
   return { title, sure, text: `Kubernetes ${will} refuse ${title}: ${message}. ${end}` };
 }
 
-/** Kinds whose deletion takes other objects, or data, along. */
-const HOLDING = new Set(["CustomResourceDefinition", "Namespace", "PersistentVolume", "PersistentVolumeClaim"]);
-
-function cureOf(cause: RefusalCause, kind: string): string {
+/** @param holds Whether its deletion takes other objects, or data, along. */
+function cureOf(cause: RefusalCause, holds: boolean): string {
   switch (cause) {
     case "immutable":
-      return HOLDING.has(kind)
-        ? "Undo the change, or give it another name: replacing it would delete what it holds"
+      return holds
+        ? UNDO
         : "Let the sync replace it (argocd.argoproj.io/sync-options: Replace=true,Force=true), delete it first, or give it another name";
     case "invalid":
     case "conflict":
