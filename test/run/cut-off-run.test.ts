@@ -707,22 +707,29 @@ test("what another one deployed counts, if the lock of a child was released whil
   expect(await world.stores.deployments.ofApplication(WEB)).toMatchObject([{ change: { number: other } }]);
 });
 
-test("what another one deployed counts, if the lock was released right before the head was synced once more", async () => {
-  const world = new CutWorld();
-  const [number, other] = [world.open(config("web", "2")), world.open(config("web", "3"))];
-  for (const said of ["svc plan", "svc sync", "svc plan"]) await world.says(number, said);
-  const { deployments, locks } = world.stores;
-  const { save } = deployments;
-  deployments.save = async (record) => {
-    deployments.save = save;
-    await locks.release(WEB, world.host.ref(number));
-    for (const said of ["svc plan", "svc sync"]) await world.says(other, said);
-    return save.call(deployments, record);
-  };
-  await world.says(number, "svc sync");
-  expect(world.host.commentsOf(number).at(-1)).toContain("its lock is no longer this MR's");
-  expect(await deployments.list()).toMatchObject([{ change: { number: other }, outcome: "succeeded" }]);
-});
+test.each([
+  ["", "its lock is no longer this MR's"],
+  [", and the store did not take its record", "nothing was deployed"],
+])(
+  "what another one deployed counts, if the lock was released right before the head was synced once more%s",
+  async (away, told) => {
+    const world = new CutWorld();
+    const [number, other] = [world.open(config("web", "2")), world.open(config("web", "3"))];
+    for (const said of ["svc plan", "svc sync", "svc plan"]) await world.says(number, said);
+    const { deployments, locks } = world.stores;
+    const { save } = deployments;
+    deployments.save = async (record) => {
+      deployments.save = save;
+      await locks.release(WEB, world.host.ref(number));
+      for (const said of ["svc plan", "svc sync"]) await world.says(other, said);
+      if (away !== "") throw new StoreUnavailable("the store is away");
+      return save.call(deployments, record);
+    };
+    await world.says(number, "svc sync");
+    expect(world.host.commentsOf(number).at(-1)).toContain(told);
+    expect(await deployments.list()).toMatchObject([{ change: { number: other }, outcome: "succeeded" }]);
+  },
+);
 
 test("what another one deployed since a rollback ended counts, also if the release of its lock is repeated", async () => {
   const world = new CutWorld();

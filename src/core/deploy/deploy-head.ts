@@ -25,7 +25,7 @@ import {
   type DeployTarget,
   writesSpec,
 } from "./deploy.js";
-import { confirmHealth, isMerged, retryWhileUnavailable, settleSync } from "./settle.js";
+import { confirmHealth, isMerged, settleSync } from "./settle.js";
 
 /** One application to deploy the head to. */
 export interface HeadTarget extends Pick<DeployTarget, "after"> {
@@ -79,28 +79,18 @@ export function deployHeads(targets: readonly HeadTarget[], options: HeadOptions
     const failed = written.find((one) => one.status === "rejected");
     if (failed === undefined) return undefined;
     context.log.error({ err: failed.reason as unknown }, "nothing was deployed: could not write the record");
+    // Also where it failed: most of all if the connection was lost with the answer, the record may be there.
     return Promise.all(
-      targets.map(async ({ subject }, index): Promise<ApplicationSync> => {
-        const record = written[index]?.status === "fulfilled" ? ordered[index]?.record : undefined;
-        if (record === undefined) await takeBackUnsure(subject, context);
-        const untouched = { kind: "untouched", earlier: subject.ownRecord } as const;
-        const unsettled = record && (await settleSync(record, untouched, context));
+      ordered.map(async ({ application, record }, index): Promise<ApplicationSync> => {
+        const untouched = { kind: "untouched", earlier: targets[index]?.subject.ownRecord } as const;
+        const unsettled = await settleSync(record, untouched, context);
         const warnings = unsettled === undefined ? [] : [unsettled];
-        return { application: subject.name, warnings, kind: "rejected", message: NO_LOCK };
+        return { application, warnings, kind: "rejected", message: NO_LOCK };
       }),
     );
   }
 
   return deployAll(ordered, context, { skipped, prepare: command.dryRun ? undefined : writeRecords });
-}
-
-/** A record whose writing failed may have been written all the same, most of all where the connection was lost with the answer. */
-async function takeBackUnsure(
-  { name, ownRecord }: LiveSubject,
-  { deployments, change, clock }: Pick<DeployContext, "deployments" | "change" | "clock">,
-): Promise<void> {
-  const takeBack = () => (ownRecord === undefined ? deployments.remove(name, change) : deployments.save(ownRecord));
-  await retryWhileUnavailable(clock, takeBack).catch(() => undefined);
 }
 
 /** The record of one deployment. It gets another definition where Argo CD stored another than it was sent. */
