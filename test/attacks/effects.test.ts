@@ -201,11 +201,12 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
 
   const bound = "the rules of prod hold, because prod deploys to the namespace shop, too";
   const unseen =
-    "- `harmless`: a sync of root changes it; it could not be evaluated: svc does not look at what goes with it";
+    "- `harmless`: a sync of root changes it; it could not be evaluated: svc does not know what goes with it";
   test.each([
     ["a child", ["harmless"], 1, bound],
     ["a child of a child", ["mid", "harmless"], 2, bound],
     ["a child beyond argocd.preview_limit", ["mid", "harmless"], 1, unseen],
+    ["a child whose objects Argo CD does not tell", ["harmless"], 1, unseen],
   ])(
     "%s that a sync deletes is bound by who deploys to the namespaces of the objects that go with it",
     async (_, all, limit, expected) => {
@@ -233,6 +234,8 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
             argocd.addApplication(made(name, at, forge.cloneUrl("acme/deploy")));
             await argocd.deploy(name);
           }
+          const untold = { path: /harmless\/managed-resources$/, fault: { kind: "status", status: 500 } } as const;
+          if (expected === unseen) argocd.faults.add(untold);
         },
       });
       const added = asYaml(bot.resourceOf("added", { path: "lane" }));

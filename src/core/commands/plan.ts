@@ -196,10 +196,10 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   const latest = new Map([...listed.subjects, ...subjects].map((one) => [one.name, one]));
   const now = { ...surveyed, found: { ...listed, subjects: [...latest.values()] } };
   const shown = await childPreviews(parents, await generated, now, previews, context);
-  const note = noteUnseen([
-    ...evaluated.flatMap((one) => (one.kind === "deleted" ? [[one.application, one.preview] as const] : [])),
-    ...shown.map(({ preview }) => [preview.application, preview.content] as const),
-  ]);
+  const gone = evaluated.flatMap((one) => {
+    return one.kind === "deleted" ? [{ ...one, content: one.preview, facts: known.get(one.application) }] : [];
+  });
+  const note = noteUnseen([...gone, ...shown.map(({ preview, facts: seen }) => ({ ...preview, facts: seen }))]);
   const showing = { ...context, note, why: (names: readonly ApplicationName[]) => why(byNameAlone(names)) };
   const { effects, applicationSets } = await deriveEffects(examined, shown, now, showing);
   const withFailing = await failingSets(parents, now, context);

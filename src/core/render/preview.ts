@@ -98,10 +98,16 @@ export async function renderPreview(
   return { content: { kind: "compared", diff: computed.output.diff, ...checked }, facts: computed.output.facts };
 }
 
+/** The preview of a removal that deletes nothing. */
+export function nothingGoes(reason: string): Previewed {
+  const facts = { children: [], sets: [], sameSets: [], touched: [], namespaces: [] };
+  return { content: { kind: "failed", reason }, facts };
+}
+
 /** What goes with a deleted application, or stays behind without an owner. @throws only the signal's reason. */
 export async function previewRemoval(live: LiveApplication, context: PreviewSource): Promise<Previewed> {
   const { deployer, compute, redact, signal, settings } = context;
-  if (isLeftAlone(live)) return { content: { kind: "failed", reason: LEFT_ALONE }, facts: undefined };
+  if (isLeftAlone(live)) return nothingGoes(LEFT_ALONE);
   try {
     const state = await deployer.liveResources(live, signal);
     const { sensitiveKinds } = settings;

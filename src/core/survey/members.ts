@@ -26,10 +26,11 @@ import {
   type Move,
 } from "../model/effect.js";
 import { isJsonObject } from "../model/json.js";
-import { isPlanOf, type Plan, type PlannedFor, type PreviewContent } from "../model/plan/plan.js";
+import { isPlanOf, type Plan, type PlannedFor } from "../model/plan/plan.js";
 import { type LiveSubject, pinsOf, type Subject } from "../model/subject.js";
 import { type Deployer, isOlder } from "../ports/deployer.js";
 import { versionOf } from "../render/live-diff-mode.js";
+import type { Previewed } from "../render/preview.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
 
 type Judged = Branches & Pick<ChangeRequest, "headRevision">;
@@ -282,13 +283,21 @@ export function isOwnedBy(
   return owningSet !== undefined && set.name === (namespace === undefined ? owningSet : `${namespace}/${owningSet}`);
 }
 
-const UNSEEN = "svc does not look at what goes with it beyond argocd.preview_limit";
+const UNSEEN = "svc does not know what goes with it";
+const BEYOND = `${UNSEEN}, since there are more deletions than argocd.preview_limit`;
 
-/** Marks the deleted applications among these for which the plan had no room, so that nobody knows what goes with them. */
+/** Marks the deleted applications among these of which nobody knows what goes with them. */
 export function noteUnseen(
-  previews: readonly (readonly [ApplicationName, PreviewContent | undefined])[],
+  previews: readonly (Partial<Previewed> & { readonly application: ApplicationName })[],
 ): (member: Member) => Member {
-  const unseen = new Set(previews.flatMap(([name, content]) => (content?.kind === "beyond-limit" ? [name] : [])));
-  return (member) =>
-    member.definition.kind === "removed" && unseen.has(member.application) ? { ...member, problem: UNSEEN } : member;
+  const unseen = new Map(
+    previews.flatMap(({ application, content, facts }) => {
+      if (content?.kind === "beyond-limit") return [[application, BEYOND]];
+      return content?.kind === "failed" && facts === undefined ? [[application, UNSEEN]] : [];
+    }),
+  );
+  return (member) => {
+    const problem = member.definition.kind === "removed" ? unseen.get(member.application) : undefined;
+    return problem === undefined ? member : { ...member, problem };
+  };
 }

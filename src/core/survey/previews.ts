@@ -24,7 +24,7 @@ import type { Clock } from "../ports/clock.js";
 import type { Commits } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
 import { uncheckedPreview } from "../render/check-manifests.js";
-import { type Previewed, previewRemoval, type PreviewSource, renderPreview } from "../render/preview.js";
+import { nothingGoes, type Previewed, previewRemoval, type PreviewSource, renderPreview } from "../render/preview.js";
 import { definedHere, projectObstacle, type ProjectClaim } from "./driving-right.js";
 import { memberOf } from "./members.js";
 
@@ -93,7 +93,7 @@ export function createPreviews(why: Why, context: PreviewsSource): Previews {
   async function show(asked: PreviewOrder): Promise<Previewed> {
     try {
       const order = await read(asked);
-      if (typeof order === "string") return failed(order);
+      if (typeof order === "string") return nothingGoes(order);
       const obstacle = order.kind === "rendered" ? comesInto(order, context) : undefined;
       // As withheld: no approval lifts it.
       if (obstacle !== undefined) return failed(obstacle, true);
