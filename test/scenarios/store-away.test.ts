@@ -214,6 +214,9 @@ describe.each(HOSTS)("the store on %s", (host) => {
     await bot.stores.connection?.run((connected) => connected.hset(`${KEYS.deployment}web`, "other", '{"v":2}'));
     await bot.stores.reindex();
     await bot.approve(one);
+    // A mark that was set right before another one was taken waits for the next look.
+    await bot.service.reconcile();
+    await bot.idle();
     expect(status()).toBe("pending");
   });
 
