@@ -152,6 +152,7 @@ export function failureTitle({ name, required, outcome: { reason } }: FailedChec
   return `${required ? "Required check" : "Check"} ${name} failed: ${reason}`;
 }
 
+/** `3 passed, 1 failed`; empty without checks. */
 export function countsOf(checks: readonly CheckResult[]): string {
   const failed = checks.filter(isFailed).length;
   const passed = checks.length - failed;

@@ -307,6 +307,7 @@ export interface Arranged {
   readonly like?: ApplicationName | undefined;
 }
 
+/** Whether people have to read it before others: it is dangerous, or a check failed. */
 export function comesFirst(plan: ApplicationPlan): boolean {
   return isDangerous(plan) || hasFailedCheck(plan);
 }

@@ -82,6 +82,7 @@ export async function deployAll(
   return Promise.all(targets.flatMap(({ application }) => confirmed.get(application) ?? []));
 }
 
+/** What became of an application that a command did not deploy. */
 export function rejectedSync(application: ApplicationName, message: string): ApplicationSync {
   return { application, warnings: [], kind: "rejected", message };
 }
