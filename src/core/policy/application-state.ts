@@ -132,10 +132,13 @@ export function isAtHead(record: RecordFacts, { headRevision }: Pick<ChangeReque
 /** What requires an approval. To roll back, the approval under which the record was deployed is enough, but for what others made. */
 export function approvalNeedsOf(one: ApplicationFacts, command: Judged): readonly MemberNeed[] {
   if (command !== "rollback") return one.requires.approvals.sync;
-  const { record, now } = one;
-  const needs = one.requires.approvals.rollback;
+  const { record, now, planned, requires } = one;
+  const needs = requires.approvals.rollback;
   const deployed = record !== undefined && (record.approvers.length > 0 || record.baseKept);
-  return deployed ? needs.filter(({ member }) => now?.deletes?.some((other) => other.application === member)) : needs;
+  if (!deployed) return needs;
+  const others = new Set(now?.deletes?.map(({ application }) => application));
+  // Without a plan, nobody knows the rules of what it reaches.
+  return planned === undefined && others.size > 0 ? needs : needs.filter(({ member }) => others.has(member));
 }
 
 /** What the sync of a parent does to such an application. */

@@ -14,6 +14,7 @@ import {
   resource,
   sampleApplication,
   sampleChange,
+  sampleDeployment,
   sampleFacts,
   type SampleFacts,
   sampleLock,
@@ -296,6 +297,21 @@ describe("what could not be read bars", () => {
     const refusal = refusalOf({ locks: [own("dev"), own("web")], untold: { plan: because, applications: "no route" } });
     expect(refusal).toEqual({ reason: "cannot-tell", doubts: [`${DOUBTS.plan}: ${because}`] });
   });
+});
+
+test.each([
+  ["needs the approval of what it deletes alone", samplePlan([sampleApplication("web", changed)]), undefined],
+  ["needs that of everything where no plan tells what it reaches", undefined, "not-approved"],
+])("a rollback that deletes what others made %s", (_, plan, reason) => {
+  const facts = syncOf({
+    plan,
+    locks: [],
+    records: [sampleDeployment("web", { approvers: ["bo"] })],
+    settings: STRICT,
+    approval: unapproved,
+    now: { web: { deletes: [{ application: dev, lock: undefined }] } },
+  });
+  expect(judge("rollback", facts).refusal?.reason).toBe(reason);
 });
 
 test("the bars of a judgement stand in the order of the table, those of one gate in that of the applications", () => {
