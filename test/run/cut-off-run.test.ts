@@ -513,7 +513,8 @@ test("what a sync had not begun when its host went away for hours is asked for a
   const cut = { at: world.deployer, method: "sync", when: "before", saying: '"name":"web"' } as const;
   await world.cutOff(event, cut, { meanwhile });
   expect(syncedIn(world)).toEqual([API]);
-  expect(world.host.commentsOf(number).at(-1)).toContain("give the command again");
+  const told = "svc had not started it ten minutes after the command: if you still want it, give the command again";
+  expect(world.host.commentsOf(number).at(-1)).toContain(told);
   expect(await world.holders()).toEqual({ web: number });
   expect(await world.stores.deployments.ofApplication(WEB)).toMatchObject([{ outcome: "failed" }]);
 });

@@ -115,8 +115,7 @@ function splitMissing(
   };
 }
 
-const TOO_LATE =
-  "svc could not start it in time, since another system did not answer: if you still want it, give the command again";
+const TOO_LATE = "svc had not started it ten minutes after the command: if you still want it, give the command again";
 
 /** Ends the record that was written before it was blocked. */
 async function giveUp(
