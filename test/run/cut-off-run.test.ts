@@ -760,6 +760,22 @@ test("a rollback that fails brings no record back that another one has ended mea
   expect(await world.stores.deployments.list()).toMatchObject([{ change: { number: other }, outcome: "succeeded" }]);
 });
 
+test("a rollback that prunes deletes no child whose lock went to another one while it looked at the parent", async () => {
+  const world = withParent();
+  const [number, other] = [world.open(BOTH), world.open(config("web", "3"))];
+  await world.says(number, "svc plan");
+  const { findApplication } = world.deployer;
+  world.deployer.findApplication = async (name) => {
+    const live = await findApplication.call(world.deployer, name);
+    if (name !== API || live === undefined) return live;
+    if (await world.stores.locks.release(WEB, world.host.ref(number))) await world.says(other, "svc plan");
+    return { ...live, leftOver: ["argoproj.io/Application argocd/web"] };
+  };
+  await world.says(number, "svc rollback -a api --prune");
+  expect(world.host.commentsOf(number).at(-1)).toContain("A rollback of `api` would delete `web`");
+  expect(syncedIn(world)).toEqual([]);
+});
+
 test("a head no longer counts as deployed after a rollback whose outcome Argo CD does not tell", async () => {
   const world = new CutWorld();
   const number = world.open(config("web", "2"));

@@ -9,7 +9,7 @@ import { type Deployment, restoredSpec } from "../model/deployment.js";
 import { HeadMoved, LeaseLost, only, RepositoryFailure, safeMessage } from "../model/errors.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
 import { type LiveSubject, specBeforeOf } from "../model/subject.js";
-import { approvalNeedsOf, ownLocksIn, touchedBy } from "../policy/application-state.js";
+import { approvalNeedsOf, touchedBy } from "../policy/application-state.js";
 import type { ApplicationFacts, Asker, Facts, ReachedFacts, UntoldSoFar } from "../policy/facts.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { inputsOfSide, type RenderInputs } from "../render/render.js";
@@ -128,13 +128,13 @@ async function deletedBelow(
       deletes && !pruned ? [{ application: child.application, parent }] : [],
     ),
   );
-  const own = new Set(ownLocksIn(facts).map(({ application }) => application));
-  const others = [...pruned, ...removed].filter(({ application }) => !own.has(application));
-  const held = await allInTurns(others, async ({ application, parent }) => {
+  const held = await allInTurns([...pruned, ...removed], async ({ application, parent }) => {
     const lock = await context.locks.find(application);
     const known = facts.applications.find((one) => one.application === application);
     const isTarget = targets.some((one) => one.application === application);
-    return known && isTakeable(known, lock) && (isTarget || lock === undefined) ? [] : [{ parent, application, lock }];
+    const isOwn = lock !== undefined && sameChangeRequest(lock.holder, facts.change);
+    const goesAlong = isOwn || (known && isTakeable(known, lock) && (isTarget || lock === undefined));
+    return goesAlong ? [] : [{ parent, application, lock }];
   });
   return groupedBy(held.flat(), ({ parent }) => parent);
 }
