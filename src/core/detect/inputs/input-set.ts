@@ -60,7 +60,7 @@ function touchesPart(part: InputPart, changed: ChangedPaths): boolean {
 }
 
 /**
- * Bounds what the patterns of one application or generator cost, whatever they and the paths look like: more than a hundred thousand
+ * Bounds what the patterns of one application or ApplicationSet cost, whatever they and the paths look like: more than a hundred thousand
  * comparisons of usual ones. What is left over counts as a match.
  */
 export function mostSteps(): Steps {

@@ -27,7 +27,7 @@ export async function addJsonnetInputs(
   const roots = new Set([directory, ...libraries]);
   let [places, characters] = [0, 0];
   const problem = await followImports();
-  if (places > MAX_PLACES) into.addWhole(`its Jsonnet files may be at more than ${MAX_PLACES} places`);
+  if (places > MAX_PLACES) into.addWhole("its Jsonnet files import more than svc looks up");
   else if (problem !== undefined) into.addWhole(problem);
 
   /** Returns why the imports are unknown, or undefined. */

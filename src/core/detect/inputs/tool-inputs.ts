@@ -199,7 +199,7 @@ export async function addKustomizeInputs(
         files += 1 + reads.paths.length;
         texts += reads.texts;
         if (files > MAX_FILES || texts > MAX_TEXTS) {
-          into.addWhole(`its kustomizations name more than ${MAX_FILES} files, or are very long`);
+          into.addWhole(`its kustomizations name more than ${MAX_FILES} files, or are longer than svc reads`);
           return;
         }
         for (const path of reads.paths) {

@@ -10,7 +10,15 @@ import type { RepositoryTree } from "../../ports/snapshot.js";
 import { fixedPart, mostSteps } from "../inputs/input-set.js";
 import { reachedByLinks } from "../inputs/inputs.js";
 import { type Branches, followsBase, isOwnSource, nameAside } from "../inputs/moving-sources.js";
-import { cleanPath, decidesCheckoutOf, globMatcher, isWithin, parentOf, SUBMODULES } from "../tree/repository-path.js";
+import {
+  cleanPath,
+  decidesCheckoutOf,
+  globMatcher,
+  isWithin,
+  parentOf,
+  type Steps,
+  SUBMODULES,
+} from "../tree/repository-path.js";
 import { isOwnRepository } from "../tree/repository-url.js";
 import { choosesByPath, generatorsOf, mapGenerators } from "./generators.js";
 
@@ -268,17 +276,19 @@ export function readsChanges(
   trees: readonly RepositoryTree[],
   isAsked: (git: JsonObject) => boolean = () => true,
 ): boolean {
+  const steps = mostSteps();
   return gitGenerators(set).some(
     (git) =>
       mayMove(git, change) &&
       isAsked(git) &&
-      (filesChange(git, changedPaths, trees) || directoriesChange(git, changedPaths, trees)),
+      (filesChange(git, changedPaths, trees, steps) || directoriesChange(git, changedPaths, trees, steps)),
   );
 }
 
 /** Whether a git generator of the set reads one of these files. */
 export function readsFiles(set: ApplicationSet, change: ChangeRequest, paths: readonly string[]): boolean {
-  return gitGenerators(set).some((git) => mayMove(git, change) && filesChange(git, paths, []));
+  const steps = mostSteps();
+  return gitGenerators(set).some((git) => mayMove(git, change) && filesChange(git, paths, [], steps));
 }
 
 /**
@@ -286,17 +296,22 @@ export function readsFiles(set: ApplicationSet, change: ChangeRequest, paths: re
  * below it, and a colon at the beginning of a pattern has a meaning of its own (`:(glob)`). Argo CD follows symbolic links (v3.5
  * `LsFiles` in util/git/client.go).
  */
-function filesChange(git: JsonObject, changedPaths: readonly string[], trees: readonly RepositoryTree[]): boolean {
-  const steps = mostSteps();
+function filesChange(
+  git: JsonObject,
+  changedPaths: readonly string[],
+  trees: readonly RepositoryTree[],
+  steps: Steps,
+): boolean {
   return pathsOf(git.files).some((pattern) => {
     const directory = fixedPart(pattern);
     const targets = trees.flatMap((tree) => linkTargets(directory, tree));
+    steps.left -= (10 + targets.length) * changedPaths.length;
     const matches = globMatcher(pattern, { doubleStar: true }, steps);
     return changedPaths.some((path) => {
-      if (pattern.startsWith(":") || decidesCheckoutOf(directory, path)) return true;
+      if (steps.left <= 0 || pattern.startsWith(":") || decidesCheckoutOf(directory, path)) return true;
       if (targets.some((target) => isWithin(path, target) || isWithin(target, path))) return true;
-      if (/[{\\]/.test(pattern)) return isWithin(path, directory);
-      return isWithin(path, pattern) || matchesLoosely(pattern, path) || matches(path);
+      if (!isWithin(path, directory)) return false;
+      return /[{\\]/.test(pattern) || isWithin(path, pattern) || matchesLoosely(pattern, path) || matches(path);
     });
   });
 }
@@ -324,6 +339,7 @@ function directoriesChange(
   git: JsonObject,
   changedPaths: readonly string[],
   [base, head]: readonly RepositoryTree[],
+  steps: Steps,
 ): boolean {
   const patterns = pathsOf(git.directories);
   if (patterns.length === 0) return false;
@@ -331,7 +347,6 @@ function directoriesChange(
   if (submodules.length > 0 && changedPaths.some((path) => isSubmoduleChange(path, submodules))) return true;
   const directories = [...new Set(changedPaths.flatMap(directoriesAbove))];
   const differing = directories.filter((one) => isListed(one, base) !== isListed(one, head));
-  const steps = mostSteps();
   // Argo CD matches by Go's rules, which read `[!a]` in another way (v3.5 `filterApps` of its git generator).
   return patterns.some((pattern) => {
     const [matches, matchesInGo] = [true, false].map((doubleStar) => globMatcher(pattern, { doubleStar }, steps));
@@ -354,15 +369,9 @@ function directoriesAbove(path: string): readonly string[] {
   return directories;
 }
 
-/** What a generator compares paths with. Of a long list, any path may be meant. */
 function pathsOf(list: Json | undefined): readonly string[] {
   if (!Array.isArray(list)) return [];
-  const paths = (list as readonly Json[]).flatMap((item) =>
+  return (list as readonly Json[]).flatMap((item) =>
     isJsonObject(item) && typeof item.path === "string" ? [cleanPath(item.path)] : [],
   );
-  const cost = paths.reduce((sum, path) => sum + (fixedPart(path) === path ? 1 : 10), 0);
-  return cost > MAX_COST ? ["**"] : paths;
 }
-
-/** That of two hundred patterns. */
-const MAX_COST = 2000;

@@ -85,6 +85,26 @@ describe("changedApplicationSets", () => {
     expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5); // seconds of our own, however busy the machine is
   });
 
+  const named = (many: number) =>
+    Object.fromEntries(Array.from({ length: many }, (_, at) => [`a${at % 50}/b/${"b".repeat(60)}${at}x`, "1"]));
+
+  test("a set of many generators with some patterns each takes no time either", async () => {
+    const paths = Array.from({ length: 8 }, (_, at) => ({ path: `a*/*/${"*b".repeat(20)}${at}` }));
+    const generators = Array.from({ length: 250 }, () => git({ files: paths }));
+    const base = { "a.yaml": file("many", generators) };
+    const before = process.cpuUsage();
+    expect(await changed(base, { ...base, ...named(3000) })).toEqual(["many base head a.yaml"]);
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5); // seconds of our own, however busy the machine is
+  });
+
+  test("a set of eighty patterns reads what they match, also if thousands of files change", async () => {
+    const paths = Array.from({ length: 80 }, (_, at) => ({ path: `apps/*/env-${at}/config.json` }));
+    const base = { "a.yaml": file("many", [git({ files: paths })]) };
+    expect(await changed(base, { ...base, ...named(3000) })).toEqual([]);
+    const more = { ...base, ...named(3000), "apps/web/env-79/config.json": "{}" };
+    expect(await changed(base, more)).toEqual(["many base head a.yaml"]);
+  });
+
   test("a set whose file cannot be read on one side is not taken for removed or new", async () => {
     const text = file("s", []);
     const broken = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: [";
