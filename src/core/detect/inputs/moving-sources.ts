@@ -280,8 +280,8 @@ async function findByAddress(
     seen.add(next);
     const path = ownPathOf(next, change);
     if (path !== undefined) own += 1;
-    if (own > MAX_OWN || seen.size > MAX_ADDRESSES) {
-      return { reads: "more addresses than svc looks up: the change may reach it", touched: [] };
+    if (own > MAX_OWN || seen.size > MAX_ADDRESSES || (path === undefined && isLong(next))) {
+      return { reads: "more or longer addresses than svc looks up: the change may reach it", touched: [] };
     }
     if (path === undefined) continue;
     const source = { repoURL: change.repositoryUrls[0] ?? "", path };
@@ -305,6 +305,12 @@ function withoutSecrets(address: string): string {
 /** No repository has a longer one, and the cost of reading it grows faster than its length. */
 const LONGEST_ADDRESS = 2048;
 
+/** Whether an address has more than `ownPathOf` looks at, such as many `./` in front of the repository. */
+function isLong(address: string): boolean {
+  const [bare = ""] = address.split(/[?#]/, 1);
+  return bare.length > LONGEST_ADDRESS || bare.split("/").length > MOST_PARTS;
+}
+
 /**
  * The path in the change request's repository that an address names as Kustomize reads it, if that is at the base branch:
  * `https://host/owner/name//path?ref=branch`, without a scheme too (`NewRepoSpecFromURL` of Kustomize 5), or as a single file.
@@ -324,7 +330,8 @@ function ownPathOf(address: string, change: Branches): string | undefined {
 
 /**
  * The path of a single file of the base branch, which the hosts serve at `<repository>/raw/<branch>/<path>`, some with `/-` before
- * it or with `blob` in place of `raw`, or at `<owner>/<name>/<branch>/<path>` of a host `raw.…`, or of the path `/raw` on servers without a subdomain for files.
+ * it or with `blob` in place of `raw`, or at `<owner>/<name>/<branch>/<path>` of a host `raw.…`, or of the path `/raw` on servers
+ * without a subdomain for files.
  */
 function ownFileOf(parts: readonly string[], change: Branches): string | undefined {
   const own = change.repositoryUrls.map(pathOnHost);

@@ -465,10 +465,16 @@ describe("what a kustomization reads of this repository by its address", () => {
         application: "web",
         byAddress: true,
         reason:
-          "its files read more addresses than svc looks up: the change may reach it when it is merged into main, " +
+          "its files read more or longer addresses than svc looks up: the change may reach it when it is merged into main, " +
           "and no plan shows what it does there",
       },
     ]);
+  });
+
+  test.each([50, 1500])("an address with %i ./ before the repository may be of what changes", async (many) => {
+    const address = `https://git.example.com/${"./".repeat(many)}acme/deploy//Base?ref=main`;
+    const { notFollowing } = await found(address, "common/cm.yaml");
+    expect(notFollowing[0]?.reason).toContain("longer addresses than svc looks up: the change may reach it");
   });
 
   test("long addresses of others, and more of them than svc looks up, take no time", async () => {
@@ -485,7 +491,7 @@ describe("what a kustomization reads of this repository by its address", () => {
       ...Array.from({ length: 9 }, (_, at) => [`k${at + 1}/kustomization.yaml`, named(120, at + 1)] as const),
     ]);
     const found = await detection({ base, head: { ...base, x: "1" }, live: [live("web", spec("apps/web"))] });
-    expect(found.notFollowing[0]?.reason).toContain("more addresses than svc looks up");
+    expect(found.notFollowing[0]?.reason).toContain("addresses than svc looks up");
     expect(process.cpuUsage(before).user / 1e6).toBeLessThan(6); // seconds of our own, however busy the machine is
   });
 
