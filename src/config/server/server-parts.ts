@@ -326,7 +326,7 @@ function oidcLogin() {
   return section({
     name: text().describe("name on the login button"),
     issuer_url: url({ exact: true }).describe(
-      "issuer, exactly as the provider writes it. svc knows people by this provider's ids, and keeps their roles: before you name another provider, take the role `admin` from everybody who has it by this one, since the same id may be somebody else's there",
+      "issuer, exactly as the provider writes it. svc knows people by the ids of this provider and keeps their roles. Before you change to another provider, take the role `admin` from everybody who logs in with this one: there, the same id may be somebody else's",
     ),
     client_id: secret().describe("client id"),
     client_secret: secret().describe("client secret"),

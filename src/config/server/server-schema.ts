@@ -122,7 +122,7 @@ function deployerSection() {
     preview_limit: count(0, 10_000)
       .prefault(100)
       .describe(
-        "how many applications a plan previews at most that no sync deploys: new ones, and those that ApplicationSets add or change. As many that are deleted are previewed besides. The others are named without their objects, and a deletion among them needs an approval. `0`: none",
+        "how many applications a plan previews at most that no sync deploys: new ones, and those that ApplicationSets add or change; deleted ones are counted apart, up to the same number. The others are named without their objects, and a deletion among them needs an approval. `0`: none",
       ),
     render_timeout: duration("24h").prefault("2m").describe("for one render"),
     sync_timeout: duration("24h")
