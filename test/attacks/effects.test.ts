@@ -206,7 +206,7 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     ["a child", ["harmless"], 1, bound],
     ["a child of a child", ["mid", "harmless"], 2, bound],
     ["a child beyond argocd.preview_limit", ["mid", "harmless"], 1, unseen],
-    ["a child whose objects Argo CD does not tell", ["harmless"], 1, unseen],
+    ["a child whose objects cannot be read", ["harmless"], 1, unseen],
   ])(
     "%s that a sync deletes is bound by who deploys to the namespaces of the objects that go with it",
     async (_, all, limit, expected) => {
