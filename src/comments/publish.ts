@@ -18,7 +18,7 @@ interface PublishOptions {
 
 /** Posts the parts of an answer in order, each once. @returns The id of the first. */
 export async function publish(
-  host: CodeHost,
+  host: Poster & Pick<CodeHost, "editComment">,
   change: ChangeRequestRef,
   parts: readonly string[],
   { runId, into, automatic = false, posting, login }: PublishOptions,
@@ -35,14 +35,21 @@ export async function publish(
   return first;
 }
 
-/** Edits the progress comment, or posts a new one if it cannot be edited: the answer must be seen. */
+/**
+ * Edits the progress comment, or posts a new one if it cannot be edited: the answer must be seen. An edit may be sent twice, and the
+ * old comment would go on saying that the command runs.
+ */
 async function replace(
-  host: CodeHost,
+  host: Poster & Pick<CodeHost, "editComment">,
   change: ChangeRequestRef,
   { id, body, posting }: OwnComment & { readonly posting: Posting },
 ): Promise<string> {
+  const edit = () => host.editComment(change, id, body);
   try {
-    await host.editComment(change, id, body);
+    await edit().catch((error: unknown) => {
+      if (!(error instanceof HostFailure) || !mayPassLater(error)) throw error;
+      return edit();
+    });
     return id;
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { markerLine } from "../../src/comments/marker.js";
-import { postOnce } from "../../src/comments/publish.js";
+import { postOnce, publish } from "../../src/comments/publish.js";
 import { repositoryName } from "../../src/core/model/brand.js";
 import { HostFailure, type HostFailureReason } from "../../src/core/model/errors.js";
 import type { CodeHost, OwnComment } from "../../src/core/ports/code-host.js";
@@ -54,4 +54,23 @@ describe("posting a comment", () => {
     expect(world.comments).toHaveLength(1);
     expect(world.posts()).toBe(posts);
   });
+});
+
+test.each<[string, readonly HostFailureReason[], number, number]>([
+  ["the host broke down once: edited all the same", ["failed"], 2, 0],
+  ["the host broke down twice: posted anew", ["failed", "failed"], 2, 1],
+  ["somebody deleted it: posted anew at once", ["not-found"], 1, 1],
+])("an answer that replaces a progress comment: %s", async (_, failures, edits, posts) => {
+  const world = hostThat();
+  let edited = 0;
+  const editComment: CodeHost["editComment"] = () => {
+    const reason = failures[edited];
+    edited += 1;
+    return reason === undefined
+      ? Promise.resolve()
+      : Promise.reject(new HostFailure(reason, "it broke", { maybeDone: reason === "failed" }));
+  };
+  const options = { runId: "r1", into: "progress", posting: { urgency: "result" } } as const;
+  const id = await publish({ ...world.host, editComment }, change, [BODY], options);
+  expect([id, edited, world.posts()]).toEqual([posts === 0 ? "progress" : "1", edits, posts]);
 });
