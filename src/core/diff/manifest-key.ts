@@ -63,7 +63,7 @@ export function identify(manifest: Manifest, destinationNamespace: string): Mani
   };
 }
 
-/** Whether Argo CD writes into the object whose it is. Definitions of custom resources keep what their manifest says. */
+/** Whether Argo CD marks the object with its application. Definitions of custom resources keep the mark of their manifest. */
 export function isTracked(manifest: Manifest): boolean {
   const { group, kind } = identify(manifest, "");
   return group !== "apiextensions.k8s.io" || kind !== "CustomResourceDefinition";

@@ -81,7 +81,7 @@ export function idsOf(event: HostEvent): readonly string[] {
   return [event.delivery, ...[...keys].map((key) => `${key} comment ${event.commentId}`)];
 }
 
-/** An event to push again that came at `at`. Like a comment found late, a command that started nothing yet is run only while it is recent. */
+/** The event as it is pushed again. Like a comment found late, a command that started nothing is run only soon after it came, at `at`. */
 export function toldLate(event: HostEvent, at: number): HostEvent {
   if (event.kind !== "commented" || event.found !== undefined) return event;
   return { ...event, found: { writtenAt: new Date(at).toISOString(), overtaken: false } };

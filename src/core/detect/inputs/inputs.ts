@@ -129,7 +129,7 @@ async function addOptionInputs(
   const named = [...new Set(layers.flatMap(kustomizeEntries))];
   // Kustomize works in the directory that a linked path leads to.
   const places = [...new Set([path, tree.follow(path).path ?? path])];
-  // To find a name takes longer than to compare it.
+  // Each step takes longer here: it looks a name up in the tree.
   const steps = { left: mostSteps().left / 4 };
   const from = (entry: string) => places.flatMap((place) => withMatches(cleanPath(place, entry), tree, into, steps));
   const elsewhere = named.filter((entry) => !places.some((place) => isPathIn(tree, place, entry)));

@@ -106,7 +106,7 @@ const KUSTOMIZATION_FILES = ["kustomization.yaml", "kustomization.yml", "Kustomi
 const DEFAULT_CHART_HOME = "charts";
 const MAX_DEPTH = 20;
 const MAX_FILES = 2000;
-/** Each may be a path. */
+/** Texts in all kustomizations of an application. Each may be a path that Kustomize reads. */
 const MAX_TEXTS = 100_000;
 
 export function hasKustomization(directory: string, tree: RepositoryTree): boolean {
