@@ -309,22 +309,26 @@ test("so it does with a rollback", async () => {
   expect(await world.stores.deployments.list()).toEqual([]);
 });
 
-test("a sync that never reached Argo CD is started again, beside the one that did", async () => {
-  const world = new CutWorld();
-  const number = world.open(BOTH);
-  await world.says(number, "svc plan");
+/** Lets the cut of `web` come when `api` is through. */
+function startWebAfterApi({ deployer }: CutWorld): void {
   const apiDone = new Promise<void>((resolve) => {
-    world.deployer.faults.sync = ({ application }) => {
+    deployer.faults.sync = ({ application }) => {
       if (application.name === API) resolve();
       return undefined;
     };
   });
-  const { sync } = world.deployer;
-  // The cut of `web` comes when `api` is through.
-  world.deployer.sync = async (request) => {
+  const { sync } = deployer;
+  deployer.sync = async (request) => {
     if (request.application.name === WEB) await apiDone;
-    return sync.call(world.deployer, request);
+    return sync.call(deployer, request);
   };
+}
+
+test("a sync that never reached Argo CD is started again, beside the one that did", async () => {
+  const world = new CutWorld();
+  const number = world.open(BOTH);
+  await world.says(number, "svc plan");
+  startWebAfterApi(world);
   await world.cutOff(world.comment(number, "svc sync"), {
     at: world.deployer,
     method: "sync",
@@ -493,17 +497,7 @@ test("what a sync had not begun when its host went away for hours is asked for a
   const world = new CutWorld();
   const number = world.open(BOTH);
   await world.says(number, "svc plan");
-  const apiDone = new Promise<void>((resolve) => {
-    world.deployer.faults.sync = ({ application }) => {
-      if (application.name === API) resolve();
-      return undefined;
-    };
-  });
-  const { sync } = world.deployer;
-  world.deployer.sync = async (request) => {
-    if (request.application.name === WEB) await apiDone;
-    return sync.call(world.deployer, request);
-  };
+  startWebAfterApi(world);
   const event = world.comment(number, "svc sync");
   const writtenAt = world.clock.now().toISOString();
   const meanwhile = async () => {

@@ -32,6 +32,18 @@ async function reconcile(bot: Bot): Promise<void> {
   await bot.idle();
 }
 
+/** Pushes back to an earlier head, unheard: it is found and answered, once. */
+async function pushBackIsFound(bot: Bot, one: number, head: string): Promise<void> {
+  await unheard(bot, () => bot.forge.push(REPOSITORY, one, {}, { back: head }));
+  const before = bot.answers(one).length;
+  bot.clock.advance(5 * MINUTE_MS);
+  bot.forge.passTime(5 * MINUTE_MS);
+  await reconcile(bot);
+  await reconcile(bot);
+  expect(bot.answers(one)).toHaveLength(before + 1);
+  expect(bot.lastComment(one)).toContain(`head=${head} `);
+}
+
 describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
   const options: BotOptions = { host, stores: () => redis.stores() };
 
@@ -112,14 +124,7 @@ describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
     const first = bot.seen(one).headRevision;
     for (const value of ["3", "4"]) {
       await bot.push(one, changeOf(["web"], value));
-      await unheard(bot, () => bot.forge.push(REPOSITORY, one, {}, { back: first }));
-      const before = bot.answers(one).length;
-      bot.clock.advance(5 * MINUTE_MS);
-      bot.forge.passTime(5 * MINUTE_MS);
-      await reconcile(bot);
-      await reconcile(bot);
-      expect(bot.answers(one)).toHaveLength(before + 1);
-      expect(bot.lastComment(one)).toContain(`head=${first} `);
+      await pushBackIsFound(bot, one, first);
     }
   });
 
@@ -128,14 +133,7 @@ describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
     const one = await bot.open({ ...changeOf(["web"]), ".svc.yaml": "{" });
     const first = bot.seen(one).headRevision;
     await bot.push(one, { ".svc.yaml": "{}" });
-    await unheard(bot, () => bot.forge.push(REPOSITORY, one, {}, { back: first }));
-    const before = bot.answers(one).length;
-    bot.clock.advance(5 * MINUTE_MS);
-    bot.forge.passTime(5 * MINUTE_MS);
-    await reconcile(bot);
-    await reconcile(bot);
-    expect(bot.answers(one)).toHaveLength(before + 1);
-    expect(bot.lastComment(one)).toContain(`head=${first} `);
+    await pushBackIsFound(bot, one, first);
   });
 
   test("another base branch is found and planned, once", async () => {
