@@ -2,6 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
 import { HOSTS, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
 import { applicationResource, asYaml, changeOf, configMap, type ApplicationOptions } from "../scenarios/resources.js";
+import { names, shopsResource } from "../scenarios/sets.js";
 
 const OWN = "https://kubernetes.default.svc";
 const UNAPPROVED = "PR must be approved before sync";
@@ -201,7 +202,7 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
 
   const bound = "the rules of prod hold, because prod deploys to the namespace shop, too";
   const unseen =
-    "- `harmless`: a sync of root changes it; it could not be evaluated: svc does not know what goes with it";
+    "- `harmless`: a sync of root changes it; it could not be evaluated: the plan cannot show what goes with it";
   test.each([
     ["a child", ["harmless"], 1, bound],
     ["a child of a child", ["mid", "harmless"], 2, bound],
@@ -242,6 +243,38 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
       const one = await bot.open({ [`children/${all[0]}.yaml`]: null, "argocd/added.yaml": added });
       if (expected === bound) await bot.approve(one);
       await bot.comment(one, "svc sync -a root --prune");
+      expect(bot.lastComment(one)).toContain(expected);
+      expect(bot.changes()).toEqual([]);
+    },
+  );
+
+  const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "more", namespace: "shop" }, data: {} };
+  const metadata = { name: "more" };
+  const policy = { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicy", metadata };
+  test.each([
+    ["bound by the namespaces of its objects", object, bound],
+    ["deleted with a policy only after an approval", policy, unseen.replace("harmless", "shop-de")],
+  ])(
+    "an application of another repository that a set below the parent no longer makes is %s",
+    async (_, deployed, expected) => {
+      const setOf = (url: string, ...all: readonly string[]) => {
+        const source = { repoURL: url.replace("acme/deploy", "acme/other"), targetRevision: "main", path: "lane" };
+        const set = shopsResource(url, names(...all), { namespace: "argocd", spec: { source } });
+        return { "children/set.yaml": asYaml(set) };
+      };
+      const bot = await family(host, {
+        rule: "allowed_users: [bo]",
+        prod: { spec: { destination: { server: OWN, namespace: "shop" } } },
+        files: (url) => setOf(url, "de", "it"),
+        prepare: async ({ argocd }, forge) => {
+          await forge.createRepository("acme/other", { "lane/more.yaml": asYaml(deployed) });
+          await argocd.deploy("root");
+          await argocd.deploy("shop-de");
+        },
+      });
+      const one = await bot.open(setOf(bot.forge.cloneUrl("acme/deploy"), "it"));
+      if (expected === bound) await bot.approve(one);
+      await bot.comment(one, "svc sync -a root");
       expect(bot.lastComment(one)).toContain(expected);
       expect(bot.changes()).toEqual([]);
     },

@@ -6,7 +6,6 @@ import {
   destinationOf,
   IN_CLUSTER,
   isRollingSync,
-  type LiveApplication,
   projectOf,
   specEqual,
 } from "../model/application.js";
@@ -22,7 +21,7 @@ import type { Previewed } from "../render/preview.js";
 import type { DefinedChild } from "./children.js";
 import type { DrivingSource } from "./driving-right.js";
 import { regenerated } from "./ignored-fields.js";
-import { type PreviewOrder, type Previews, readsOnlyKnown, type ShownPreview } from "./previews.js";
+import { type PreviewOrder, type Previews, readsOnlyKnown, type Removed, type ShownPreview } from "./previews.js";
 import { policyOf } from "./sets/application-set-notes.js";
 import {
   changesToPreview,
@@ -186,10 +185,12 @@ async function findRemoved(
   name: ApplicationName,
   parent: ApplicationName,
   { deployer, signal }: Pick<DrivingSource, "deployer" | "signal">,
-): Promise<LiveApplication | string> {
+): Promise<Removed | string> {
   const live = await deployer.findApplication(name, signal);
   if (live === undefined) return "Argo CD does not know it any more";
-  return live.parent === parent ? live : `${parent} does not track it in Argo CD, and so does not delete it`;
+  return live.parent === parent
+    ? { kind: "removed", live }
+    : `${parent} does not track it in Argo CD, and so does not delete it`;
 }
 
 /** An application that a parent, or an ApplicationSet below it, adds, changes or removes. */

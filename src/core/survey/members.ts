@@ -283,7 +283,7 @@ export function isOwnedBy(
   return owningSet !== undefined && set.name === (namespace === undefined ? owningSet : `${namespace}/${owningSet}`);
 }
 
-const UNSEEN = "svc does not know what goes with it";
+const UNSEEN = "the plan cannot show what goes with it";
 const BEYOND = `${UNSEEN}, since there are more deletions than argocd.preview_limit`;
 
 /** Marks the deleted applications among these of which nobody knows what goes with them. */

@@ -30,12 +30,19 @@ import { memberOf } from "./members.js";
 
 export type PreviewOrder =
   | Known
-  /** A removed application, read only if there is room for it. `read` returns the application, or why it is not shown. */
+  /** A removed application, read only if there is room for it. `read` returns why it stays, if it does. */
   | {
       readonly kind: "unread";
       readonly name: ApplicationName;
-      readonly read: () => Promise<LiveApplication | string>;
+      readonly read: () => Promise<Removed | string>;
     };
+
+export interface Removed {
+  readonly kind: "removed";
+  readonly live: LiveApplication;
+  /** Why nothing of it is shown, if so. Whose rules hold for what goes with it is looked at all the same. */
+  readonly hidden?: string | undefined;
+}
 
 type Known =
   | {
@@ -45,7 +52,7 @@ type Known =
       /** With the definition that it replaces; undefined for a new application. */
       readonly replaced: Application | undefined;
     }
-  | { readonly kind: "removed"; readonly live: LiveApplication };
+  | Removed;
 
 /** A preview of a plan, with what its render says. */
 export interface ShownPreview {
@@ -92,8 +99,11 @@ export function createPreviews(why: Why, context: PreviewsSource): Previews {
 
   async function show(asked: PreviewOrder): Promise<Previewed> {
     try {
-      const order = await read(asked);
+      const order = asked.kind === "unread" ? await asked.read() : asked;
       if (typeof order === "string") return nothingGoes(order);
+      if (order.kind === "removed" && order.hidden !== undefined) {
+        return hiddenRemoval(await previewRemoval(order.live, context), order.hidden);
+      }
       const obstacle = order.kind === "rendered" ? comesInto(order, context) : undefined;
       // As withheld: no approval lifts it.
       if (obstacle !== undefined) return failed(obstacle, true);
@@ -165,10 +175,11 @@ function nameOf(order: PreviewOrder): ApplicationName {
   }
 }
 
-async function read(order: PreviewOrder): Promise<Known | string> {
-  if (order.kind !== "unread") return order;
-  const live = await order.read();
-  return typeof live === "string" ? live : { kind: "removed", live };
+/** Without facts, which say whose rules hold, a deletion needs an approval, as one does that takes something sensitive along. */
+function hiddenRemoval({ content, facts }: Previewed, reason: string): Previewed {
+  if (content.kind === "left-behind") return nothingGoes(reason);
+  const isSensitive = content.kind === "compared" && content.diff.sensitive !== undefined;
+  return { ...failed(reason), facts: isSensitive ? undefined : facts };
 }
 
 function failed(reason: string, withheld?: boolean): Previewed {

@@ -21,7 +21,7 @@ import { uncheckedPreview } from "../../render/check-manifests.js";
 import { definedHere, drivingObstacle, type DrivingSource } from "../driving-right.js";
 import { regenerated } from "../ignored-fields.js";
 import { isOwnedBy, syncingSetOf, unreadSet } from "../members.js";
-import type { PreviewOrder, Previews, ShownPreview } from "../previews.js";
+import type { PreviewOrder, Previews, Removed, ShownPreview } from "../previews.js";
 import type { Survey } from "../survey.js";
 import { type Expansion, policyOf } from "./application-set-notes.js";
 
@@ -332,11 +332,11 @@ async function findRemoved(
   set: ChangedApplicationSet,
   found: Survey,
   context: DrivingSource,
-): Promise<LiveApplication | string> {
+): Promise<Removed | string> {
   const live = await context.deployer.findApplication(name, context.signal);
   if (live === undefined) return "Argo CD does not know it any more";
   if (!isOwnedBy(live, set)) return "the ApplicationSet does not own it in Argo CD, and so does not delete it";
-  return (await generatedObstacle(live, set, found, context)) ?? live;
+  return { kind: "removed", live, hidden: await generatedObstacle(live, set, found, context) };
 }
 
 /** The survey includes what the sets do to the applications that they own. */
