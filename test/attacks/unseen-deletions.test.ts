@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot } from "../scenarios/bot.js";
+import { HOSTS, REPOSITORY, startBot, USUAL_RENDERS } from "../scenarios/bot.js";
 import { section } from "../scenarios/plan-comment.js";
 import { asYaml, changeOf, configMap } from "../scenarios/resources.js";
 
@@ -14,7 +14,7 @@ describe.each(HOSTS)("what an earlier pull request left in the cluster on %s", (
       host,
       applications: ["web"],
       files: () => OLD,
-      config: { defaults: { prune, auto_merge: true } },
+      config: { ...USUAL_RENDERS, defaults: { prune, auto_merge: true } },
       prepare: ({ argocd }) => argocd.deploy("web"),
     });
     await bot.forge.pushToBranch(REPOSITORY, "main", { "apps/web/old.yaml": null });
@@ -37,6 +37,7 @@ describe.each(HOSTS)("what an earlier pull request left in the cluster on %s", (
     const bot = await startBot({
       host,
       applications: ["web"],
+      config: USUAL_RENDERS,
       files: () => OLD,
       prepare: ({ argocd }) => argocd.deploy("web"),
     });
