@@ -435,7 +435,8 @@ test("so does one of a change request that adds an application as well, which no
   expect((await world.stores.plans.find(world.host.ref(number)))?.next).toMatchObject({ stage: "prod" });
 });
 
-test("an approval whose sync the host kept from beginning starts it once the host is back", async () => {
+/** A planned change whose approval starts its sync, with the events that are pushed for it. */
+async function approvedWorld() {
   const world = new CutWorld();
   const rules = "sync_on: approval\nrequire_approval: true\n";
   world.repositories.commit(
@@ -448,6 +449,11 @@ test("an approval whose sync the host kept from beginning starts it once the hos
   world.host.approve(number, "bo");
   const pushed: HostEvent[] = [];
   const dependencies = world.dependencies({ push: async (event) => pushed.push(event) > 0 });
+  return { world, number, change, pushed, dependencies };
+}
+
+test("an approval whose sync the host kept from beginning starts it once the host is back", async () => {
+  const { world, number, change, pushed, dependencies } = await approvedWorld();
   const look = async (turn: number) => {
     await supervise({ kind: "marked", delivery: `marked-${turn}`, change, turn }, dependencies, ticketOf());
     const last = pushed.at(-1);
@@ -472,18 +478,7 @@ test("an approval whose sync the host kept from beginning starts it once the hos
 });
 
 test("an approval whose event waits for hours, since no replica runs, starts nothing any more", async () => {
-  const world = new CutWorld();
-  const rules = "sync_on: approval\nrequire_approval: true\n";
-  world.repositories.commit(
-    "main",
-    withChanges(world.repositories.filesAt(world.repositories.tip("main")), { ".svc.yaml": rules }),
-  );
-  const number = world.open(config("web", "2"));
-  const change = world.host.ref(number);
-  await world.says(number, "svc plan");
-  world.host.approve(number, "bo");
-  const pushed: HostEvent[] = [];
-  const dependencies = world.dependencies({ push: async (event) => pushed.push(event) > 0 });
+  const { world, change, pushed, dependencies } = await approvedWorld();
   await supervise({ kind: "marked", delivery: "marked", change, turn: 1 }, dependencies, ticketOf());
   const [approved] = pushed;
   if (approved === undefined) throw new Error("no approval starts a sync");

@@ -82,7 +82,7 @@ export async function awaitHealth(
       return { kind: "healthy", health: last.health, unhealthy: last.unhealthy };
     }
     if (held && last !== undefined && streak?.word === "bad") return degraded(last);
-    // One that is healthy by now has the time to stay so, and not for ever if its health changes again and again.
+    // An application that is healthy now gets time to stay so, but not without end: its health may keep changing.
     if (left <= (streak?.word === "good" ? -2 * HOLDS_AFTER_MS : 0)) return timedOut(last, timeoutMs);
     await clock.sleep(left > 0 ? Math.min(pause, left) : POLL_MS);
     pause = Math.min(Math.round(pause * POLL_GROWTH), LONGEST_POLL_MS);

@@ -241,7 +241,7 @@ function unmoved(planned: ApplicationPlan | undefined): readonly Member[] {
   return members.map((member) => ({ ...member, definition: { kind: "unchanged" }, problem: undefined }));
 }
 
-/** @param back what a rollback of it reaches. */
+/** @param back The same application with what its rollback reaches. */
 function requiresOf(deployed: Deployed, back: Deployed, { change, settings, holds }: Rules): Requires {
   const { application } = deployed;
   const obstacle = introducing(deployed, { settings, change });

@@ -30,7 +30,7 @@ import { memberOf } from "./members.js";
 
 export type PreviewOrder =
   | Known
-  /** A removed application, read only if there is room for it. `read` returns why it stays, if it does. */
+  /** A removed application, read only if there is room for it. `read` returns a sentence if it is not deleted. */
   | {
       readonly kind: "unread";
       readonly name: ApplicationName;
@@ -40,7 +40,7 @@ export type PreviewOrder =
 export interface Removed {
   readonly kind: "removed";
   readonly live: LiveApplication;
-  /** Why nothing of it is shown, if so. Whose rules hold for what goes with it is looked at all the same. */
+  /** Why its objects are not shown, if so. svc reads them all the same, to know whose rules hold for them. */
   readonly hidden?: string | undefined;
 }
 

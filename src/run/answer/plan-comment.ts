@@ -45,7 +45,7 @@ function digestOf({ plan, next, present }: Living): string {
   return hashOf([plan.head, plan.baseBranch, plan.plannedAt, plan.notes, plan.stages, locks, step, present, answers]);
 }
 
-/** What a plan shows of a lock. Its holder renews the rest with each plan of its own. */
+/** What a plan shows of a lock. The lock's commit and time, which change with each plan of its holder, are not shown. */
 function shownOf({ application, holder, user }: Lock): readonly string[] {
   return [application, identityKey(holder), user];
 }

@@ -224,7 +224,7 @@ function isComputing({ state, mergeability }: ChangeRequest): boolean {
   return state === "open" && mergeability === "unknown";
 }
 
-/** Whether it may change without an event, as a stack does that somebody dissolves. */
+/** Whether what it shows may change without an event, as when somebody dissolves its stack. */
 function mayChangeUntold(change: ChangeRequest): boolean {
   return isComputing(change) || change.stackBase !== undefined;
 }
