@@ -73,8 +73,8 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   const isBehind = marking.changed() || (mayAsk && (await isLeftAsking(event.change, deps)));
   if (isBehind && !showsItself(outcome)) await deps.publisher.mark(event.change);
   // Nothing else would push the event again: what was announced or approved would not begin, and a withdrawn approval would count.
-  const isAnswered = !["stage-due", "approved", "reviewed"].includes(event.kind);
-  if (!isAnswered && outcome.kind === "failed") await deps.publisher.retry(event.change);
+  const isLost = outcome.kind === "failed" && ["stage-due", "approved", "reviewed"].includes(event.kind);
+  if (isLost) await deps.publisher.retry(event.change);
   const [text, ms] = [outcomeText(outcome), deps.clock.now().getTime() - startedAt];
   if (outcome.kind === "failed") log.error({ event: event.kind, err: outcome.error, ms }, "event failed");
   else if (text !== undefined) log.info({ event: event.kind, outcome: text, ms }, "event handled");
