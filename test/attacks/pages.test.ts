@@ -6,7 +6,7 @@ import { HOST_TITLES } from "../../src/names.js";
 import { publishProgress } from "../../src/run/line/run.js";
 import { rsaKey } from "../config/rsa-key.js";
 import { HOSTS, REPOSITORY, type Bot } from "../scenarios/bot.js";
-import { changeOf, configMap } from "../scenarios/resources.js";
+import { asYaml, changeOf, configMap } from "../scenarios/resources.js";
 import { LiveReader } from "../web/live-reader.js";
 import type { Visitor } from "../web/visitor.js";
 import { accountOf, browserOf, loggedIn, loginOf, startWithLogin, withPassword } from "./logged-in.js";
@@ -153,6 +153,17 @@ describe.each(HOSTS)("a visitor of the pages, with %s", (host) => {
       expect(text).not.toContain("merger.yaml");
     }
     expect((await eve.ask("/api/v1/activity")).text).toContain("main changed what it is deployed from");
+  });
+
+  test("cannot break the page of the locks for admins by a name that no address can hold", async () => {
+    const bot = await startWithLogin(host);
+    const name = "half-\ud83d-of-an-emoji";
+    const number = await bot.open({ "argocd/half.yaml": asYaml(bot.resourceOf(name)) });
+    const olga = await withPassword(bot, "olga");
+    for (const path of ["/", "/applications", "/activity", `/changes/${host}/${REPOSITORY}/${number}`]) {
+      const { status, text } = await olga.ask(path);
+      expect([path, status, text]).toEqual([path, 200, expect.stringContaining("-of-an-emoji")]);
+    }
   });
 
   test("who was thrown out of the team is logged out within 15 minutes", async () => {

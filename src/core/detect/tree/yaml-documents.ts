@@ -99,10 +99,14 @@ export function readYamlDocuments(text: string, wanted: (document: string) => bo
  */
 function readJson(text: string): KubernetesDocument | undefined {
   if (!text.startsWith("{") || text.length > YAML_LIMITS.characters) return undefined;
-  const value = parseJson(text) as Json | undefined;
+  const value = parseJson(text.replace(ESCAPES, (_, kept?: string) => kept ?? "\\ufffd")) as Json | undefined;
   const other = value === undefined || isNestedDeeper(YAML_LIMITS.depth, value) || hasLargeNumber(value);
   return other ? undefined : { value, inexact: false, mergeReplaces: false, repeats: false, more: false };
 }
+
+/** Escapes in JSON; captured, but for half a surrogate pair, which Go reads as `U+FFFD`. */
+const ESCAPES =
+  /(\\u[Dd][89ABab][\dA-Fa-f]{2}\\u[Dd][C-Fc-f][\dA-Fa-f]{2}|\\(?!u[Dd][89A-Fa-f])[^])|\\u[Dd][89A-Fa-f][\dA-Fa-f]{2}/g;
 
 /** Kubernetes would take `targetRevision: 1.10` for the number 1.1, and refuse that. */
 const REVISION_KEYS = new Set(["targetRevision", "revision", "targetBranch"]);

@@ -21,6 +21,7 @@ describe("readYamlDocuments", () => {
     ["a: |\n  x\n---\u00a0\nb: 2\n---\u00a0c: 3\n", [{ a: "x\n" }, { b: 2, "---\u00a0c": 3 }]],
     ['\u3000{"a": 1}\n', [{ a: 1 }]],
     ['{"a": "\\/ \\ud83d\\ude00 \u0085 \u2028"}', [{ a: "/ 😀 \u0085 \u2028" }]],
+    [String.raw`{"a": "\ud83d-\uDE00\\ud83d\ud83d\ud83d\ude00"}`, [{ a: "\ufffd-\ufffd\\ud83d\ufffd😀" }]],
     ['{"a": 1e400}', [{ a: "1e400" }]],
     ["a: 012\nb: 1e3\nc: 2026-01-01\n", [{ a: 10, b: 1000, c: "2026-01-01" }]],
   ])("%j", (text, values) => {
