@@ -5,9 +5,11 @@ import { shippedFile } from "../config/files.js";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { Log } from "../core/ports/log.js";
-import { SERVICE } from "../names.js";
 import { apiTokenIn } from "./auth/api-tokens.js";
 import { comesFromElsewhere, prefersJson, securityHeaders } from "./browser-guards.js";
+import { problemPage } from "./pages/page.js";
+import { show } from "./pages/pages.js";
+import { viewerOf } from "./viewer.js";
 
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
 
@@ -107,17 +109,23 @@ function errorHandler(log: Log): ErrorRequestHandler {
       return;
     }
     if (error instanceof StoreUnavailable || error instanceof StoredValueUnreadable) {
-      const message = safeMessage(error);
       log.warn({ path: request.path, err: error }, "could not answer a request from the store");
-      response.status(error instanceof StoreUnavailable ? 503 : 500).set("cache-control", "no-store");
-      if (prefersJson(request)) response.json({ error: message });
-      else response.render("error", { service: SERVICE, message });
+      const page = storeProblem(error);
+      response.status(page.status).set("cache-control", "no-store");
+      if (prefersJson(request)) response.json({ error: safeMessage(error) });
+      else show(response, viewerOf(request), page);
       return;
     }
     const status = statusOf(error);
     if (status >= 500) log.error({ path: request.path, err: error }, "request failed");
     response.status(status).json({ error: status >= 500 ? "internal error; the log has the details" : "bad request" });
   };
+}
+
+function storeProblem(error: StoreUnavailable | StoredValueUnreadable) {
+  if (error instanceof StoredValueUnreadable) return problemPage(500, "A stored value cannot be read", [error.message]);
+  const hint = "This page works again as soon as the store answers. Until then, nothing is deployed.";
+  return problemPage(503, "The store is unavailable", [`${safeMessage(error)}.`, hint]);
 }
 
 function statusOf(error: unknown): number {

@@ -110,10 +110,10 @@ function lockRoutes(parts: ApiParts): Router {
   return router;
 }
 
-/** Answers errors of the routes above, without details that could hold secrets. */
+/** Answers errors of the routes above, but for those of the store, without details that could hold secrets. */
 function apiErrors(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
-    if (response.headersSent) {
+    if (response.headersSent || error instanceof StoreUnavailable || error instanceof StoredValueUnreadable) {
       next(error);
       return;
     }
@@ -124,8 +124,7 @@ function apiErrors(log: Log): ErrorRequestHandler {
 }
 
 function knownAnswer(error: unknown): ApiAnswer | undefined {
-  if (error instanceof StoreUnavailable) return { status: 503, error: safeMessage(error) };
-  if (error instanceof StoredValueUnreadable || typeof error !== "object" || error === null) return undefined;
+  if (typeof error !== "object" || error === null) return undefined;
   const status = "status" in error ? error.status : undefined;
   if (status === 413) return { status: 413, error: "the body is larger than 10 kB" };
   if (status === 415) return { status: 415, error: "send the body as UTF-8, without a content encoding" };

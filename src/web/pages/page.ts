@@ -40,8 +40,8 @@ export function isAdmin(reader: Reader): boolean {
 }
 
 /** A page that says what went wrong and what to do. */
-export function problemPage(status: number, title: string, sentences: readonly string[]): Page {
-  return { view: "error", title, status, data: { sentences } };
+export function problemPage(status: number, title: string, sentences: readonly string[]) {
+  return { view: "error", title, status, data: { sentences } } satisfies Page;
 }
 
 /** What the pages need of the service. */

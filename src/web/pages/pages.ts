@@ -2,7 +2,7 @@ import { type Request, type RequestHandler, type Response, Router } from "expres
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, identityKey } from "../../core/model/change-request.js";
 import { groupedBy } from "../../core/model/collections.js";
-import { safeMessage, StoredValueUnreadable, StoreUnavailable, only } from "../../core/model/errors.js";
+import { only, StoreUnavailable } from "../../core/model/errors.js";
 import type { Lock, Waiting } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
 import { fullMinuteText } from "../../core/model/time.js";
@@ -222,11 +222,12 @@ function page(work: (reader: Reader, request: Request) => Promise<Page> | Page):
       response.redirect(302, `/login?return_to=${encodeURIComponent(request.originalUrl)}`);
       return;
     }
-    show(response, viewer, await attempt(() => work(viewer, request)));
+    show(response, viewer, await work(viewer, request));
   };
 }
 
-function show(response: Response, viewer: Viewer, { view, title, active, status = 200, data }: Page): void {
+/** Answers with a page. */
+export function show(response: Response, viewer: Viewer, { view, title, active, status = 200, data }: Page): void {
   response.set("cache-control", "no-store");
   response.status(status).render(view, { ...data, title, service: SERVICE, frame: frameOf(viewer, active) });
 }
@@ -246,19 +247,4 @@ function frameOf(viewer: Viewer, active: Page["active"]) {
     account: account && { username: account.username, role: account.role },
     entries: entries.map(([id, text, path]) => ({ text, path, current: id === active })),
   };
-}
-
-async function attempt(work: () => Promise<Page> | Page): Promise<Page> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof StoreUnavailable) {
-      const hint = "This page works again as soon as the store answers. Until then, nothing is deployed.";
-      return problemPage(503, "The store is unavailable", [`${safeMessage(error)}.`, hint]);
-    }
-    if (error instanceof StoredValueUnreadable) {
-      return problemPage(500, "A stored value cannot be read", [error.message]);
-    }
-    throw error;
-  }
 }

@@ -1,6 +1,12 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
-import { DeployerFailure, HostFailure, StoreUnavailable } from "../../../src/core/model/errors.js";
+import {
+  DeployerFailure,
+  HostFailure,
+  StoredValueUnreadable,
+  StoreUnavailable,
+} from "../../../src/core/model/errors.js";
+import { wrapPort } from "../../../src/observe/wrap-port.js";
 import type { Stores } from "../../../src/store/stores.js";
 import { evaluated, resource, sampleApplication, sampleCheck, samplePlan } from "../../comments/samples.js";
 import { MemoryHost } from "../../in-memory/memory-host.js";
@@ -435,6 +441,27 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       expect.stringContaining("failed to connect to Redis: connection refused."),
     ]);
   });
+
+  test.each(["/", "/api/v1/locks", "/auth/me"])(
+    "a stored value that cannot be read is reported at %s, and logged for whoever can mend it",
+    async (path) => {
+      const unreadable = () => Promise.reject(new StoredValueUnreadable("svc:lock:web cannot be read: delete the key"));
+      const over = ({ locks, users }: Stores) =>
+        path === "/auth/me"
+          ? { users: wrapPort(users, { find: unreadable }) }
+          : { locks: wrapPort(locks, { list: unreadable }) };
+      const site = await start({ over });
+      const answer = await (await site.visitor("ana")).ask(path);
+      expect([answer.status, answer.text]).toEqual([
+        500,
+        expect.stringContaining("svc:lock:web cannot be read: delete the key"),
+      ]);
+      expect(answer.text).not.toContain("works again");
+      expect(site.log.lines).toContainEqual(
+        expect.objectContaining({ level: "warn", text: "could not answer a request from the store" }),
+      );
+    },
+  );
 
   describe("every answer", () => {
     test.each(PAGES)("of %s has security headers and is not cached", async (path) => {
