@@ -57,6 +57,30 @@ export function requirementsOf(
   };
 }
 
+/**
+ * What a further file requires of an application, beside what is required already. It adds only what it names: where it names no
+ * `health_timeout` or `on_failure`, those of the health that is required already hold.
+ */
+export function requiredBeside(
+  { health }: Requirements,
+  application: RuledApplication,
+  file: RepositoryConfig,
+  defaults: RequirementDefaults,
+): Requirements {
+  const nothing = { ...defaults, ...NOTHING_REQUIRED, syncOn: "approval" } as const;
+  return requirementsOf(application, file, { ...nothing, ...healthDefaults(health) });
+}
+
+/** The defaults of a file that requires only what it names. */
+export const NOTHING_REQUIRED = { requireApproval: false, requireUpToDate: false, requireHealthy: false };
+
+/** The defaults with the health that this rule requires of everything. */
+export function healthDefaults(
+  health: HealthRule | undefined,
+): Pick<RequirementDefaults, "requireHealthy" | "healthTimeout" | "onFailure"> | undefined {
+  return health && { requireHealthy: true, healthTimeout: health.timeoutMs, onFailure: health.onFailure };
+}
+
 export type RequirementDefaults = Pick<
   ServerDefaults,
   "requireApproval" | "requireUpToDate" | "requireHealthy" | "healthTimeout" | "onFailure"

@@ -6,8 +6,6 @@ import {
   type RuledApplication,
   UPDATE_BRANCH,
   DEFAULT_SENSITIVE_KINDS,
-  type HealthRule,
-  type Requirements,
 } from "../../core/model/settings.js";
 import type { Stage } from "../../core/model/stage.js";
 import { HOST_IDS, type HostId, REPOSITORY_FILE, SERVER_RULES } from "../../names.js";
@@ -20,7 +18,14 @@ import {
 } from "../repository/repository-schema.js";
 import type { ServerConfig, ServerDefaults } from "../server/server.js";
 import type { ConfigProblem } from "../yaml-tree.js";
-import { accessRulesOf, requirementsOf, strictest, type RequirementDefaults } from "./requirements.js";
+import {
+  accessRulesOf,
+  healthDefaults,
+  NOTHING_REQUIRED,
+  requiredBeside,
+  requirementsOf,
+  strictest,
+} from "./requirements.js";
 import { describeSelectors, placeOf, SELECTORS } from "./rule-match.js";
 
 export interface Resolution {
@@ -102,15 +107,15 @@ export function resolveSettings(
     projectRepositories: Object.entries(server.projects).map(([project, one]) => ({ project, ...one })),
     sensitiveKinds: server.sensitiveKinds ?? DEFAULT_SENSITIVE_KINDS,
     requirementsFor: oncePerApplication((application) => {
-      const nothing = { ...defaults, ...NOTHING_REQUIRED };
       // What the server says of an application is a default for the files that say nothing, and a floor for the others.
-      const { onApproval, health } = requirementsOf(application, floor, nothing);
+      const { onApproval, health } = requirementsOf(application, floor, { ...defaults, ...NOTHING_REQUIRED });
       const own = { ...defaults, ...healthDefaults(health) };
       const syncOn = onApproval ? "approval" : "command";
-      const files = policies.map((one) =>
-        requirementsOf(application, one, { ...defaultsIn(one, application, own), syncOn }),
+      const files = strictest(
+        policies.map((one) => requirementsOf(application, one, { ...defaultsIn(one, application, own), syncOn })),
       );
-      const required = withFloor(strictest(files), application, floor, nothing);
+      // The floor's `health_timeout` and `on_failure` also hold where only the files require health.
+      const required = strictest([files, requiredBeside(files, application, floor, defaults)]);
       return broken ? { ...required, requireApproval: true, onApproval: undefined } : required;
     }),
     accessTo: oncePerApplication((application, command: AccessCommand) =>
@@ -142,27 +147,6 @@ function oncePerApplication<Rest extends readonly string[], T>(
     return found.answer;
   };
 }
-
-/** Adds what the server's own entries require. Their `health_timeout` and `on_failure` also hold where only the files require health. */
-function withFloor(
-  files: Requirements,
-  application: RuledApplication,
-  floor: RepositoryConfig,
-  nothing: RequirementDefaults,
-): Requirements {
-  const defaults = { ...nothing, syncOn: "approval", ...healthDefaults(files.health) } as const;
-  return strictest([files, requirementsOf(application, floor, defaults)]);
-}
-
-/** The defaults with the health that this rule requires of everything. */
-function healthDefaults(
-  health: HealthRule | undefined,
-): Pick<RequirementDefaults, "requireHealthy" | "healthTimeout" | "onFailure"> | undefined {
-  return health && { requireHealthy: true, healthTimeout: health.timeoutMs, onFailure: health.onFailure };
-}
-
-/** The floor says nothing of what none of its entries names. */
-const NOTHING_REQUIRED = { requireApproval: false, requireUpToDate: false, requireHealthy: false };
 
 /** The server's own rules, with the people and teams of this host. */
 function floorOn(host: HostId, { syncRequirements }: Pick<ServerConfig, "syncRequirements">): RepositoryConfig {

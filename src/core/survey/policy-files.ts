@@ -5,7 +5,7 @@ import {
   type RepositoryConfig,
   type RepositoryConfigResult,
 } from "../../config/repository/repository-schema.js";
-import { accessRulesOf, type RequirementDefaults, requirementsOf, strictest } from "../../config/rules/requirements.js";
+import { accessRulesOf, type RequirementDefaults, requiredBeside, strictest } from "../../config/rules/requirements.js";
 import type { BranchFile, PolicyFiles } from "../../config/rules/settings.js";
 import { REPOSITORY_FILE } from "../../names.js";
 import { canonicalRepository } from "../detect/tree/repository-url.js";
@@ -243,15 +243,8 @@ function allRequirements(
   const required = own.requirementsFor(application);
   const others = definitionsOf(application, files);
   if (others.length === 0) return required;
-  const nothing = {
-    ...defaults,
-    requireApproval: false,
-    requireUpToDate: false,
-    requireHealthy: false,
-    syncOn: "approval" as const,
-  };
   const requirements = others.map(({ place, one }): Requirements => {
-    const found = one.kind === "rules" ? requirementsOf(application, one.config, nothing) : UNKNOWN;
+    const found = one.kind === "rules" ? requiredBeside(required, application, one.config, defaults) : UNKNOWN;
     return found.requireApproval ? { ...found, because: reasonFor(place, one) } : found;
   });
   const because = required.requireApproval ? undefined : requirements.find((one) => one.requireApproval)?.because;
