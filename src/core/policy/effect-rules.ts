@@ -209,28 +209,28 @@ function isSensitive({ sensitive = [] }: Deployed): boolean {
 }
 
 /** What limits a deployment by this change request. */
-interface Rules {
+interface Limits {
   readonly change: ChangeRequest;
   readonly settings: Settings;
   readonly holds: readonly Hold[];
 }
 
 /** What a deployment of an application requires by the plan. */
-export function requirementsIn(plan: Plan | undefined, rules: Rules): (application: ApplicationName) => Requires {
+export function requirementsIn(plan: Plan | undefined, limits: Limits): (application: ApplicationName) => Requires {
   const planned = new Map(plan?.applications.map((one) => [one.application, one]));
-  const deployed = deployedIn(plan, rules.change);
-  const { stages } = rules.settings;
-  const waits = isPlanOf(plan, rules.change) ? stages.map((some) => waitsIn(plan, some)) : [];
+  const deployed = deployedIn(plan, limits.change);
+  const { stages } = limits.settings;
+  const waits = isPlanOf(plan, limits.change) ? stages.map((some) => waitsIn(plan, some)) : [];
   return (application) => {
     const back = { application, members: unmoved(planned.get(application)) };
     const staged = waits.flatMap((some) => some.get(application) ?? []);
-    return { ...requiresOf(deployed(application), back, rules), ...(staged.length > 0 && { stages: staged }) };
+    return { ...requiresOf(deployed(application), back, limits), ...(staged.length > 0 && { stages: staged }) };
   };
 }
 
 /** The facts of something that this change request did not plan: only what its deployment requires. */
-export function otherFacts(deployed: Deployed, rules: Rules): ApplicationFacts {
-  const requires = requiresOf(deployed, deployed, rules);
+export function otherFacts(deployed: Deployed, limits: Limits): ApplicationFacts {
+  const requires = requiresOf(deployed, deployed, limits);
   const { application } = deployed;
   return { application, planned: undefined, lock: undefined, record: undefined, foreign: [], requires, now: undefined };
 }
@@ -242,7 +242,7 @@ function unmoved(planned: ApplicationPlan | undefined): readonly Member[] {
 }
 
 /** @param back The same application with what its rollback reaches. */
-function requiresOf(deployed: Deployed, back: Deployed, { change, settings, holds }: Rules): Requires {
+function requiresOf(deployed: Deployed, back: Deployed, { change, settings, holds }: Limits): Requires {
   const { application } = deployed;
   const obstacle = introducing(deployed, { settings, change });
   const allowed = (command: AccessCommand, { members }: Deployed) =>
