@@ -8,6 +8,7 @@ import { HOSTS, REPOSITORY, SHORT, startBot, type Bot, type BotOptions } from ".
 import { HookReceiver } from "./hook-receiver.js";
 import { ownRedis } from "./own-redis.js";
 import { changeOf } from "./resources.js";
+import { ServiceLog } from "./service-log.js";
 
 const WEB = changeOf(["web"]);
 
@@ -269,6 +270,42 @@ describe.each(HOSTS)("the store on %s", (host) => {
     await bot.idle();
     expect(await bot.locked(two)).toEqual([]);
     expect(bot.answers(one).join("\n")).toContain("**Deployed and not merged for 3 days**");
+  });
+
+  test("a record that cannot be read keeps the reconciler from no sync of another application whose end it has to look up", async () => {
+    const bot = await startOnRedis(host);
+    const one = await bot.open(WEB);
+    bot.expectChanges("sync web");
+    bot.meanwhile("argocd", { method: "POST", path: /\/web\/sync$/ }, () => redis.server.freeze());
+    try {
+      await bot.comment(one, "svc sync");
+    } finally {
+      redis.server.thaw();
+    }
+    await untilReady(bot);
+    await bot.stores.connection?.run((connected) => connected.hset(`${KEYS.deployment}api`, "other", '{"v":2}'));
+    await bot.stores.reindex();
+    await bot.service.reconcile();
+    await bot.idle();
+    expect(await bot.stores.deployments.ofApplication(applicationName("web"))).toMatchObject([
+      { outcome: "succeeded" },
+    ]);
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
+  test("a record of another application that cannot be read has no sync answered again that was closed while it ran", async () => {
+    const log = new ServiceLog();
+    const bot = await startOnRedis(host, { log: log.write });
+    const one = await bot.open(WEB);
+    bot.expectChanges("sync web");
+    bot.meanwhile("argocd", { method: "POST", path: /\/web\/sync$/ }, async () => {
+      await bot.stores.connection?.run((connected) => connected.hset(`${KEYS.deployment}api`, "other", '{"v":2}'));
+      await bot.stores.reindex();
+      await bot.forge.close(REPOSITORY, one);
+    });
+    await bot.comment(one, "svc sync");
+    expect(bot.answers(one).map((text) => /## svc (\w+)/.exec(text)?.[1])).toEqual(["Plan", "Sync", "Closed"]);
+    expect(log.of("event failed")).toEqual([]);
   });
 
   test("an approval that comes while the store is away is shown in the plan when it is back", async () => {

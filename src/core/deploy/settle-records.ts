@@ -7,6 +7,7 @@ import type { HealthRule } from "../model/settings.js";
 import type { ShownDeployment } from "../ports/code-host.js";
 import type { CommandPorts } from "../ports/context.js";
 import type { SyncLookup } from "../ports/deployer.js";
+import { leavesOut } from "../ports/log.js";
 import type { DeploymentStore } from "../ports/stores.js";
 import type { DeployContext } from "./deploy.js";
 import { awaitHealth, lookupOf } from "./health.js";
@@ -35,7 +36,7 @@ export function isUnsettled(record: Deployment): record is Unsettled {
  * What Argo CD does not know is recorded as unknown. @throws {StoreUnavailable}
  */
 export async function settleRecords(change: ChangeRequestRef, ports: SettlePorts): Promise<readonly Settled[]> {
-  const records = (await ports.deployments.ofChange(change)).filter(isUnsettled);
+  const records = (await ports.deployments.ofChange(change, leavesOut(ports.log))).filter(isUnsettled);
   const settled = await Promise.all(records.map((record) => settleOne(record, ports)));
   return settled.filter((one) => one !== undefined);
 }

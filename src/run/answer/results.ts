@@ -20,6 +20,7 @@ import type { CommandResult, CommandResultOf, Refusal, ResultKind } from "../../
 import type { Settings } from "../../core/model/settings.js";
 import { matchesHold } from "../../core/policy/effect-rules.js";
 import type { MergeOutcome, OwnComment, Posting, Urgency } from "../../core/ports/code-host.js";
+import { leavesOut } from "../../core/ports/log.js";
 import { noteShown } from "../around/revisit.js";
 import type { Advised, Answerable, Finished } from "../line/outcome.js";
 import { NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
@@ -34,7 +35,7 @@ async function replyToSync(result: CommandResultOf<"synced">, answer: Answer): P
   const { settings } = finished;
   await answer.post();
   if (change.state !== "open") {
-    await showEnd(change, await run.deployments.ofChange(change), run);
+    await showClosed(change, run);
   } else if (settings !== undefined && !result.dryRun) {
     const rejected = result.applications.filter(({ kind }) => kind === "rejected");
     const justFailed = rejected.map(({ application }) => application);
@@ -387,7 +388,11 @@ async function postIfInTime({ post, posting: { urgency }, run }: Answer): Promis
 async function postWithStatus({ post, finished, change, run, advised: { reviewed } }: Answer): Promise<true> {
   const { settings } = finished;
   await post();
-  if (change.state !== "open") await showEnd(change, await run.deployments.ofChange(change), run);
+  if (change.state !== "open") await showClosed(change, run);
   else if (settings !== undefined) await show(change, { settings, reviewed }, run);
   return true;
+}
+
+async function showClosed(change: ChangeRequest, run: Run): Promise<void> {
+  await showEnd(change, await run.deployments.ofChange(change, leavesOut(run.log)), run);
 }
