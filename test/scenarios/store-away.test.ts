@@ -308,6 +308,22 @@ describe.each(HOSTS)("the store on %s", (host) => {
     expect(log.of("event failed")).toEqual([]);
   });
 
+  test("an entry of the audit trail that cannot be read keeps no rollout from its end", async () => {
+    const resources = { web: { spec: { syncPolicy: { automated: {} } } } };
+    const bot = await startOnRedis(host, { resources: () => resources });
+    await bot.argocd.pollGit();
+    const one = await bot.open(WEB);
+    await bot.stores.connection?.run((connected) => connected.xadd(KEYS.audit, "*", "entry", '{"v":2}'));
+    await bot.forge.mergeByHand(REPOSITORY, one, "bo");
+    await bot.idle();
+    await bot.argocd.pollGit();
+    bot.clock.advance(15_000);
+    await bot.service.follow();
+    await bot.idle();
+    expect(bot.answers(one)[0]).toContain("the application rolled out");
+    expect((await bot.stores.rollouts.find(bot.ref(one)))?.ended).toBeDefined();
+  });
+
   test("an approval that comes while the store is away is shown in the plan when it is back", async () => {
     const bot = await startOnRedis(host, { config: { defaults: { require_approval: true } } });
     const one = await bot.open(WEB);

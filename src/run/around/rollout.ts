@@ -322,7 +322,7 @@ async function tell(before: Rollout, rollout: Rollout, change: ChangeRequest, gi
 
 async function tellOfEnd(rollout: Rollout, change: ChangeRequestRef, run: Run): Promise<void> {
   await tellOfRollout(rollout, change, run);
-  const [told] = await run.audit.list({ limit: 1, filter: { change, action: "rolled-out" } });
+  const [told] = await ifReadable(run.audit.list({ limit: 1, filter: { change, action: "rolled-out" } }), []);
   if (told === undefined) await auditRun(auditFactsOfRollout(rollout), { change, asked: undefined }, run);
 }
 
