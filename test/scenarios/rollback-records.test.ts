@@ -110,6 +110,24 @@ describe.each(HOSTS)('the record "deployed, not merged" on %s', (host) => {
     expect(bot.seen(one).state).toBe("open");
   });
 
+  test("another PR's rollback ends it also where a third one got the lock from an administrator meanwhile", async () => {
+    const bot = await startBot({ host });
+    const one = await deployed(bot);
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    const three = await bot.open(changeOf(["web"], "4"), { by: "bo" });
+    bot.meanwhile("argocd", { method: "POST", path: /\/applications\/web\/sync$/ }, async () => {
+      const [lock] = await bot.stores.locks.list(bot.ref(two));
+      if (lock === undefined) throw new Error("web is not locked");
+      await bot.clock.sleep(1000);
+      await bot.stores.locks.release(lock.application, lock.holder);
+      await bot.stores.locks.acquire({ ...lock, holder: bot.ref(three) }, bot.clock.now());
+    });
+    await bot.comment(two, "svc rollback", "bo");
+    expect(bot.liveValue("web")).toBe("1");
+    expect(await bot.deployed(one)).toEqual([]);
+    expect(await bot.locked(three)).toEqual(["web"]);
+  });
+
   test("so does a rollback that svc does by itself", async () => {
     const rules = { defaults: { require_healthy: true, on_failure: "rollback" } };
     const bot = await startBot({ host, config: rules, prepare: ({ argocd }) => argocd.deploy("web") });

@@ -87,7 +87,9 @@ export async function endOthers(
   const [lock, records] = await Promise.all([locks.find(application), deployments.ofApplication(application)]);
   const own = records.find((record) => sameChangeRequest(record.change, change));
   const isOnTop = isLast && (lock === undefined || sameChangeRequest(lock.holder, change));
-  const replaced = records.filter((one) => one !== own && (isOnTop || one.timestamp < (own?.timestamp ?? "")));
+  // Without a record of its own, it held the lock until the present holder got that.
+  const until = (own ?? lock)?.timestamp ?? "";
+  const replaced = records.filter((one) => one !== own && (isOnTop || one.timestamp < until));
   await Promise.all(replaced.map((record) => deployments.remove(application, record.change)));
 }
 
