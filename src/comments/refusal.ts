@@ -1,5 +1,5 @@
 import { isPattern } from "../config/pattern.js";
-import { COMMAND_NAMES, COMMANDS, isGatedBy, optionsOf } from "../core/commands/commands.js";
+import { COMMAND_NAMES, COMMANDS, isDeploying, isGatedBy, optionsOf } from "../core/commands/commands.js";
 import { type OptionName, OPTIONS } from "../core/commands/options.js";
 import { nameable } from "../core/commands/parse-command.js";
 import { readLabelSelector } from "../core/commands/selection.js";
@@ -75,6 +75,8 @@ export function usageOf(name: CommandName, word: string): string {
 
 interface RefusalFacts extends Pick<ResultFacts, "words" | "links" | "advice"> {
   readonly change: ChangeRequestRef;
+  /** The refused command; undefined if the comment was none. */
+  readonly command?: Command | undefined;
 }
 
 /** Why nothing was run and what to do, a paragraph each. Texts that the specification quotes are kept to the letter. */
@@ -119,7 +121,10 @@ function isSaid({ reason }: Refusal, next: NextStep): boolean {
   }
 }
 
-function paragraphsOf(refusal: Refusal, { change, words, links, advice }: RefusalFacts): string | readonly string[] {
+function paragraphsOf(
+  refusal: Refusal,
+  { change, words, links, advice, command }: RefusalFacts,
+): string | readonly string[] {
   const { command: word, short, title } = words;
   switch (refusal.reason) {
     case "not-a-command":
@@ -141,8 +146,8 @@ function paragraphsOf(refusal: Refusal, { change, words, links, advice }: Refusa
         "PR must be approved before sync",
         sentence(refusal.missing),
         `Approval is required for ${codes(refusal.applications)}.`,
-        neededBy(refusal.needs ?? [], refusal.command),
-        narrower(refusal.others, words, refusal.command),
+        neededBy(refusal.needs ?? [], command?.name),
+        narrower(refusal.others, words, command),
       ];
     case "stale":
       return [
@@ -160,7 +165,7 @@ function paragraphsOf(refusal: Refusal, { change, words, links, advice }: Refusa
           ),
         ),
         refusal.others.length > 0 || refusal.applications.some(({ differs }) => differs !== undefined)
-          ? narrower(refusal.others, words)
+          ? narrower(refusal.others, words, command)
           : "Nothing was deployed.",
       ];
     case "unread-files":
@@ -179,10 +184,10 @@ function paragraphsOf(refusal: Refusal, { change, words, links, advice }: Refusa
           ({ application, set }) =>
             `The ApplicationSet ${plainName(set)} syncs ${plainName(application)} by RollingSync, which counts as auto-sync: set the set's ${code("strategy.type")} to ${code("AllAtOnce")}.`,
         ),
-        narrower(refusal.others, words, refusal.command),
+        narrower(refusal.others, words, command),
       ];
     case "not-deployable":
-      return [listOf("Nothing was deployed:", refusal.applications), narrower(refusal.others, words)];
+      return [listOf("Nothing was deployed:", refusal.applications), narrower(refusal.others, words, command)];
     case "unknown-applications":
       return `application not found: ${codes(refusal.applications)}. This ${short} affects no application of that name; comment ${code(`${word} plan`)} to see which it affects.${meant(refusal, words)}`;
     case "no-match":
@@ -192,7 +197,7 @@ function paragraphsOf(refusal: Refusal, { change, words, links, advice }: Refusa
         ...refusal.locks.map((lock) => `${plainName(lock.application)}: ${lockedBy(lock, change, links)}`),
         ...(refusal.written ?? []).map(({ child, parent, deletes }) => {
           const does = deletes === true ? "delete" : "write the definition of";
-          return `A ${refusal.command ?? "sync"} of ${code(parent)} would ${does} ${code(child)}, so it waits for that lock.`;
+          return `A ${command?.name ?? "sync"} of ${code(parent)} would ${does} ${code(child)}, so it waits for that lock.`;
         }),
         "Nothing was done. Ask the holder to sync or to unlock it.",
       ];
@@ -243,7 +248,7 @@ function paragraphsOf(refusal: Refusal, { change, words, links, advice }: Refusa
       return [
         listOf(`${code(refusal.login)} may not run ${code(`${word} ${refusal.command}`)} for:`, items),
         `${refusal.others.length === 0 ? "Nothing was run. " : ""}Ask someone who may. ${whereRulesAre(refusal.applications)}`,
-        narrower(refusal.others, words, refusal.command),
+        narrower(refusal.others, words, command),
       ];
     }
     case "repository-file":
@@ -337,7 +342,7 @@ function works(name: CommandName, advice: Advice | undefined, state?: "closed" |
 const MAX_NEEDS = 20;
 
 /** Why an approval is required although an application's own rules do not ask for it. */
-function neededBy(needs: readonly MemberNeed[], command: AccessCommand = "sync"): string {
+function neededBy(needs: readonly MemberNeed[], command: CommandName = "sync"): string {
   if (needs.length === 0) return "";
   const items = needs.slice(0, MAX_NEEDS).map(({ application, member, because }) => {
     const through = member === application ? [] : [`a ${command} of ${application} changes it`];
@@ -347,16 +352,13 @@ function neededBy(needs: readonly MemberNeed[], command: AccessCommand = "sync")
   return `${listOf("What requires it:", items)}${more > 0 ? `\n- and ${more} more` : ""}`;
 }
 
-/** Offers the command for the applications that passed the check. */
-function narrower(others: readonly string[], words: HostWords, command: AccessCommand = "sync"): string {
-  if (others.length === 0) return "";
-  const options = nameable(others)
-    .map((name) => `-a ${name}`)
-    .join(" ");
-  const done = command === "sync" || command === "rollback" ? "deployed" : "done";
-  const intro = `Nothing was ${done}. To continue with the others, comment`;
+/** Offers the command, with its other options, for the applications that passed the check. */
+function narrower(others: readonly string[], words: HostWords, command: Command | undefined): string {
+  if (others.length === 0 || command === undefined || !("applications" in command)) return "";
+  const narrowed = writtenCommand({ ...command, applications: nameable(others) }, words.command);
+  const intro = `Nothing was ${isDeploying(command) ? "deployed" : "done"}. To continue with the others, comment`;
   const left = leftText(others);
-  return toCopy(intro, `${words.command} ${command} ${options}`, left === "" ? "" : `${capitalised(left)}.`);
+  return toCopy(intro, narrowed, left === "" ? "" : `${capitalised(left)}.`);
 }
 
 function whoMay({ allowed, because, problem, through }: BarredApplication, command: AccessCommand): string {

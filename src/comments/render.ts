@@ -1,4 +1,5 @@
 import { shortRevision } from "../core/model/brand.js";
+import type { Command } from "../core/model/command.js";
 import type { Hold } from "../core/model/hold.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
@@ -30,6 +31,8 @@ const OVERHEAD = 600;
 
 interface AnswerFacts extends ResultFacts {
   readonly comments: PlanOptions["comments"];
+  /** The command that is answered; undefined if the comment was none. */
+  readonly command?: Command | undefined;
 }
 
 /** The answer to a command as comments; none for a closed change request that left nothing deployed. */
@@ -58,12 +61,13 @@ function titleOf(title: string, { dryRun, applications }: CommandResultOf<"synce
   return `${title}${dryRun ? " (dry run)" : ""}${signOf(applications)}`;
 }
 
-function refused(refusal: Refusal, { change, words, links, advice }: AnswerFacts, next?: NextStep): readonly string[] {
+function refused(refusal: Refusal, facts: AnswerFacts, next?: NextStep): readonly string[] {
+  const { change, words } = facts;
   const login = refusal.reason === "no-write-access" ? refusal.login : undefined;
   const form = refusal.reason === "not-a-command" && refusal.sign !== undefined;
   const marker = markerLine({ kind: "refused", head: change.headRevision, login, form });
   const limit = words.maxComment - OVERHEAD;
-  const blocks = cutBlocks(refusalBlocks(refusal, { change, words, links, advice }, next), limit);
+  const blocks = cutBlocks(refusalBlocks(refusal, facts, next), limit);
   return pack(blocks, limit).map((part) => `${marker}\n${part}`);
 }
 

@@ -38,7 +38,8 @@ const api = applicationName("api");
 const change = sampleChange();
 const PLAN = "https://host.example.com/acme/deploy/pull/7#issuecomment-1";
 const PLAN_LINK = / · \[plan\]\(<[^>]*>\)$/;
-const facts = { change, words: WORDS.hosta, links: LINKS, comments: "all" } as const;
+const command = { name: "sync", applications: [], dryRun: false, prune: false } as const;
+const facts = { change, words: WORDS.hosta, links: LINKS, comments: "all", command } as const;
 
 const succeeded: ApplicationSync = {
   application: web,

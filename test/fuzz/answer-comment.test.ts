@@ -30,7 +30,8 @@ const input = fc.record({
 test("no text from outside breaks out of an answer, and every part of it is whole and fits", () => {
   fuzz("answer-comment", input, ({ result, branch, reason, phases: reached, host }) => {
     const change = { ...sampleChange(host), baseBranch: branch };
-    const parts = renderResult(result, { change, words: WORDS[host], links: LINKS, comments: "all" });
+    const command = { name: "sync", applications: [], dryRun: false, prune: false } as const;
+    const parts = renderResult(result, { change, words: WORDS[host], links: LINKS, comments: "all", command });
     expect(parts.length > 0 || result.kind === "closed").toBe(true);
     for (const part of parts) expectHarmless(part, host, result.kind === "refused" ? "refused" : "result");
     expectHarmless(renderMergeRefusal(reason, change, WORDS[host]), host, "merge");

@@ -132,5 +132,12 @@ test.each([
 });
 
 function rendered(result: CommandResult): readonly string[] {
-  return renderResult(result, { change: sampleChange("hosta"), words: WORDS.hosta, links: LINKS, comments: "all" });
+  const command = { name: "sync", applications: [], dryRun: false, prune: false } as const;
+  return renderResult(result, {
+    change: sampleChange("hosta"),
+    words: WORDS.hosta,
+    links: LINKS,
+    comments: "all",
+    command,
+  });
 }

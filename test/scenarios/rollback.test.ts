@@ -173,6 +173,10 @@ describe.each(HOSTS)("rollback on %s", (host) => {
       "Application web has auto-sync enabled. Disable auto-sync before using the service to prevent conflicts.",
     );
     expect(bot.lastComment(one)).toContain("\nsvc rollback -a api\n```");
+    await bot.comment(one, "svc rollback --prune");
+    expect(bot.lastComment(one)).toContain("\nsvc rollback -a api --prune\n```");
+    await bot.comment(one, "svc sync --dry-run");
+    expect(bot.lastComment(one)).toContain("\nsvc sync -a api --dry-run\n```");
     expect(bot.changes()).toEqual([]);
     expect(await bot.locked(one)).toEqual(["api", "web"]);
   });

@@ -205,8 +205,6 @@ export type Refusal =
       readonly needs?: readonly MemberNeed[];
       readonly missing: string;
       readonly others: readonly ApplicationName[];
-      /** The command to offer for the others; a sync if absent. */
-      readonly command?: AccessCommand;
     }
   | {
       readonly reason: "stale";
@@ -223,8 +221,6 @@ export type Refusal =
       /** The applications among them that an ApplicationSet syncs in steps. */
       readonly inSteps?: readonly { readonly application: ApplicationName; readonly set: string }[] | undefined;
       readonly others: readonly ApplicationName[];
-      /** The command to offer for the others; a sync if absent. */
-      readonly command?: AccessCommand;
     }
   /** Any other reason of single applications, such as an owner that reverts changes. */
   | {
@@ -242,8 +238,6 @@ export type Refusal =
   | {
       readonly reason: "locked-by-other";
       readonly locks: readonly Lock[];
-      /** A sync if omitted. */
-      readonly command?: "rollback";
       /** Children among them, with the parents with which the command would write or delete their definition. */
       readonly written?: readonly {
         readonly child: ApplicationName;

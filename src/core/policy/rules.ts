@@ -159,12 +159,11 @@ export const RULES: Rules = {
   "auto-sync": ofEach(["sync", "rollback"], "operator", 14, {
     needs: ["applications"],
     bars: ({ now }) => (now?.autoSynced ? "it has auto-sync enabled" : undefined),
-    refusal: ({ bars, others }, { applications }, command) => ({
+    refusal: ({ bars, others }, { applications }) => ({
       reason: "auto-sync",
       applications: namesIn(bars),
       inSteps: syncedInSteps(applications),
       others,
-      ...(command === "rollback" ? { command } : {}),
     }),
   }),
   "locked-by-other": ofEach(["sync", "rollback", "merge"], "holder", 6, {
@@ -292,7 +291,6 @@ function notApproved({ bars, applications, others }: Barred, { approval }: Facts
     needs: needs.filter(({ application, member, because }) => application !== member || because !== ""),
     missing: approval?.missing ?? "",
     others,
-    ...(command === "rollback" ? { command } : {}),
   };
 }
 
@@ -314,8 +312,7 @@ function refusedByLocks({ applications }: Barred, facts: Facts, command: Judged)
       held.has(child) ? [{ child, parent: parent.application, ...(deletes && { deletes }) }] : [],
     );
   });
-  const by = command === "rollback" ? { command } : {};
-  return { reason: "locked-by-other", locks, ...(written.length === 0 ? {} : { written, ...by }) };
+  return { reason: "locked-by-other", locks, ...(written.length === 0 ? {} : { written }) };
 }
 
 function stale({ bars, applications, others }: Barred, facts: Facts, command: Judged): Refusal {

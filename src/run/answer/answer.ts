@@ -80,7 +80,7 @@ const TIMED: ReadonlySet<ResultKind> = new Set<ResultKind>(["planned", "synced",
 export async function reply(asked: Answerable, finished: Finished, change: ChangeRequest, run: Run): Promise<boolean> {
   const { result, outsider = asked.access === "none" ? asked.by : undefined } = finished;
   const [into, advised] = await Promise.all([run.attempt.settle(), finished.advised ?? advise(finished, change, run)]);
-  const texts = await renderAnswer({ ...finished, by: asked.by?.login }, change, advised, run);
+  const texts = await renderAnswer({ ...finished, asked }, change, advised, run);
   const parts = isByApproval(asked) ? withNote(texts, byApprovalText(asked.by, run.hostWords[change.host])) : texts;
   // An outsider waits like somebody who asks for help.
   const posting = postingOf(outsider === undefined ? urgencyOf(result, asked.command) : "help", run);
@@ -197,13 +197,13 @@ function isAdvised(result: CommandResult): boolean {
 
 /** The comments that answer a command, the last one with a note of the earlier syncs whose outcome was looked up first. */
 async function renderAnswer(
-  { result, settled, by }: Pick<Finished, "result" | "settled"> & { readonly by: string | undefined },
+  { result, settled, asked }: Pick<Finished, "result" | "settled"> & { readonly asked: Answerable },
   change: ChangeRequest,
   { advice, present, planUrl }: Advised,
   run: Run,
 ): Promise<readonly string[]> {
   const words = run.hostWords[change.host];
-  const facts = { by, seconds: run.attempt.seconds, plan: planUrl };
+  const facts = { by: asked.by?.login, command: asked.command, seconds: run.attempt.seconds, plan: planUrl };
   const parts =
     result.kind === "planned"
       ? await planTexts({ plan: result.plan, next: advice?.next, present }, change, run)
