@@ -305,28 +305,35 @@ function refuseUnusableKey(privateKey: string): void {
 function saysLimited({ status, text }: Pick<Answer, "status" | "text">): boolean {
   if (![200, 403, 422].includes(status) || !LIMIT_WORDS.test(text)) return false;
   const { message = "", errors = [] } = limitSchema.safeParse(parseJson(text)).data ?? {};
-  const refused = errors.some(
-    ({ type, message: said }) => PRIMARY_LIMIT.test(type ?? "") || SECONDARY_LIMIT.test(said),
-  );
+  const refused = errors.some(({ type, code, message: said }) => {
+    return code === "abuse" || PRIMARY_LIMIT.test(type) || SECONDARY_LIMIT.test(said);
+  });
   return status === 403 ? SECONDARY_LIMIT.test(message) || refused : refused;
 }
 
 /**
  * As in Octokit's throttling plugin; older GitHub Enterprise Servers speak of abuse. What creates content is refused with the third
  * words: https://github.com/cli/cli/issues/4801#issuecomment-1029207971. A burst may be refused with those of the hourly limit.
+ * The code `abuse` comes without words: https://github.com/octokit/plugin-throttling.js/issues/775
  */
 const SECONDARY_LIMIT =
   /\bsecondary rate\b|\babuse detection\b|\bsubmitted too quickly\b|\brate limit (?:already )?exceeded\b/i;
 /** GitHub documents `RATE_LIMITED` and sends `RATE_LIMIT` as well: https://github.com/octokit/plugin-throttling.js/pull/848 */
 const PRIMARY_LIMIT = /^RATE_LIMIT(?:ED)?$/;
 /** Saves the parsing of other answers. */
-const LIMIT_WORDS = /RATE.LIMIT|secondary rate|abuse detection|submitted too quickly/i;
+const LIMIT_WORDS = /RATE.LIMIT|secondary rate|abuse detection|"abuse"|submitted too quickly/i;
+const wordField = z.string().catch("");
+/** GraphQL gives an error a type, REST a code, and either may have no message; some errors of REST are a message alone. */
 const limitSchema = z.object({
-  message: z.string().optional().catch(undefined),
+  message: wordField,
   errors: z
-    .array(z.object({ type: z.string().nullish().catch(undefined), message: z.string().catch("") }))
-    .optional()
-    .catch(undefined),
+    .array(
+      z.preprocess(
+        (error) => (typeof error === "string" ? { message: error } : error),
+        z.object({ type: wordField, code: wordField, message: wordField }),
+      ),
+    )
+    .catch([]),
 });
 
 /** Octokit's `RequestError`. */

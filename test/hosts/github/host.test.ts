@@ -418,19 +418,32 @@ describe("refusals", () => {
     expect((clock.now().getTime() - started) / 60_000).toBe(1 + 2 + 4 + 8);
   });
 
-  test("a comment that GitHub calls invalid because it came too quickly is posted a minute later", async () => {
-    const { host, api, clock } = githubUnderTest();
-    const comments = "/repos/acme/deploy/issues/7/comments";
-    const error = { resource: "IssueComment", code: "unprocessable", field: "data" };
-    const errors = [{ ...error, message: "was submitted too quickly" }];
-    api.post(comments).reply(422, { message: "Validation Failed", errors });
-    api.post(comments).reply(201, { id: 55 });
-    const started = clock.now().getTime();
-    expect(await host.postComment(ref, "hello", { urgency: "result" })).toBe("55");
-    expect(clock.now().getTime() - started).toBe(60_000);
-    api
-      .post(comments)
-      .reply(422, { message: "Validation Failed", errors: [{ ...error, message: "Body is too long" }] });
+  const invalid = { resource: "IssueComment", code: "unprocessable", field: "data" };
+
+  test.each<[string, unknown]>([
+    ["says", { ...invalid, message: "was submitted too quickly" }],
+    ["says in a plain text", "was submitted too quickly"],
+    ["says by a code", { resource: "IssueComment", code: "abuse", field: "base" }],
+  ])(
+    "a comment that GitHub calls invalid, and %s that it came too quickly, is posted a minute later",
+    async (_, error) => {
+      const { host, api, clock } = githubUnderTest();
+      const comments = "/repos/acme/deploy/issues/7/comments";
+      api.post(comments).reply(422, { message: "Validation Failed", errors: [{ ...invalid, message: null }, error] });
+      api.post(comments).reply(201, { id: 55 });
+      const started = clock.now().getTime();
+      expect(await host.postComment(ref, "hello", { urgency: "result" })).toBe("55");
+      expect(clock.now().getTime() - started).toBe(60_000);
+    },
+  );
+
+  test.each<[string, unknown]>([
+    ["text", "Body is too long (maximum is 65536 characters)"],
+    ["error", { ...invalid, message: "Body is too long" }],
+  ])("a comment that GitHub refuses with any other %s is not sent again", async (_, error) => {
+    const { host, api } = githubUnderTest();
+    const message = "Validation Failed";
+    api.post("/repos/acme/deploy/issues/7/comments").reply(422, { message, errors: [error], abuse: "abuse" });
     await expect(host.postComment(ref, "hello", { urgency: "result" })).rejects.toMatchObject({ reason: "rejected" });
   });
 
