@@ -229,7 +229,8 @@ export function escapeHtml(text: string): string {
 
 /**
  * A sentence of ours that contains untrusted names, on one line. Escapes Markdown and HTML. Hosts find mentions and links
- * after they resolved escapes, so a zero-width space follows `@`, `#`, `!` and the start of an address.
+ * after they resolved escapes, so a zero-width space follows `@`, `#`, `!` and the start of an address. They find formulas between
+ * dollar signs in the same way, but not across tags: https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting/writing-mathematical-expressions#writing-dollar-signs-in-line-with-and-within-mathematical-expressions
  */
 export function sentence(text: string): string {
   return oneLine(shortened(text, 1000))
@@ -239,7 +240,8 @@ export function sentence(text: string): string {
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")
     .replaceAll(">", "&gt;")
-    .replaceAll("`", "&#96;");
+    .replaceAll("`", "&#96;")
+    .replaceAll("$", "<span>&#36;</span>");
 }
 
 /** A message as Markdown: escaped, and the reference in it leads to the other change request. */

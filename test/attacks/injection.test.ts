@@ -5,6 +5,7 @@ import { harmIn } from "./shown-text.js";
 
 /** Texts that do something when they stand in a comment as they are. */
 const ACTING = [
+  "$\\text{approved}$",
   "/merge",
   "/approve\n/close",
   "```\n/merge\n```",

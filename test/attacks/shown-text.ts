@@ -4,7 +4,7 @@ import MarkdownIt from "markdown-it";
 const markdown = new MarkdownIt({ html: true, linkify: true });
 
 /** HTML that our own comments are made of; everything else came from outside. */
-const OUR_HTML = /<!-- svc:[^>]*-->|<details(?: open)?>|<\/details>|<\/?summary>|<br ?\/?>/g;
+const OUR_HTML = /<!-- svc:[^>]*-->|<details(?: open)?>|<\/details>|<\/?summary>|<\/?span>|<br ?\/?>/g;
 
 /** Controls, and characters that turn text around. */
 const DECEIVING = /[\u200E\u200F\u202A-\u202E\u2066-\u2069\u0000-\u0008\u001B]/;
@@ -44,7 +44,10 @@ export function harmIn(comment: string, allowed: readonly string[] = []): readon
   return found;
 }
 
-/** A mention, a reference or a closing word where a host would act on it. */
+/** A mention, a reference or a closing word where a host would act on it, or what it would show as a formula. */
 function harmInText(text: string): readonly string[] {
-  return [...text.matchAll(/(?:^|[^\w`/])(@[a-z][\w/-]*|[#!]\d+|GH-\d+)/gi)].map(([, match]) => `reference: ${match}`);
+  return [
+    ...[...text.matchAll(/(?:^|[^\w`/])(@[a-z][\w/-]*|[#!]\d+|GH-\d+)/gi)].map(([, match]) => `reference: ${match}`),
+    ...[...text.matchAll(/\$[^$]+\$/g)].map(([match]) => `formula: ${match}`),
+  ];
 }
