@@ -30,8 +30,8 @@ export function renderQueued(queue: string, change: ChangeRequest, { short, titl
   return `${marker}\nQueued: this ${short} is in ${queue}, and ${title} merges it into ${code(change.baseBranch)} when its turn has come. If it is taken out again, it stays deployed, and it can be queued again.`;
 }
 
-/** The host refused to merge. A merge that succeeds needs no comment. */
+/** The host refused to merge. A merge that succeeds needs no comment. @param reason says what to do as well. */
 export function renderMergeRefusal(reason: string, change: ChangeRequest, { short }: HostWords): string {
   const marker = markerLine({ kind: "merge", head: change.headRevision });
-  return `${marker}\nEverything is deployed, but this ${short} could not be merged: ${sentence(reason)}\n\nPlease merge it by hand, so that the deployed commit reaches ${code(change.baseBranch)}.`;
+  return `${marker}\nEverything is deployed, but this ${short} could not be merged: ${sentence(reason)}\n\nUntil it is merged, ${code(change.baseBranch)} does not have what is deployed.`;
 }

@@ -402,7 +402,11 @@ describe("the answers to commands", () => {
 
   test("a merge that was refused says what to do", () => {
     expectGolden("result-merge-refused", (host) => [
-      renderMergeRefusal("GitHub answered 405: Squash merges are not allowed", change, WORDS[host]),
+      renderMergeRefusal(
+        'GitHub does not allow this merge now. GitHub says: "Squash merges are not allowed". Look at the required checks and reviews, the merge queue, and whether the repository allows the method "squash"; then merge by hand.',
+        change,
+        WORDS[host],
+      ),
     ]);
   });
 

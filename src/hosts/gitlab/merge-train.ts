@@ -157,7 +157,8 @@ async function leaveOtherTrain(client: GitLabClient, change: ChangeRequest, read
   );
 }
 
-const NOT_TOLD = "GitLab accepted this merge request for the merge train, but what became of it is not known.";
+const NOT_TOLD =
+  "GitLab accepted this merge request for the merge train, but what became of it is not known: look at the merge request.";
 const NOT_TAKEN =
   "GitLab accepted this merge request for the merge train, but it is neither on it nor in line for it. Look at the merge request, then put it on the train by hand.";
 

@@ -128,7 +128,7 @@ async function afterAcceptance(
   if (read instanceof HostFailure) {
     return {
       kind: "refused",
-      reason: `GitLab accepted the merge, but what became of it is not known. ${read.message}`,
+      reason: `GitLab accepted the merge, but what became of it is not known: look at the merge request. ${read.message}`,
     };
   }
   if (!isMergedHead(read, change)) {

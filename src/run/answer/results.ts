@@ -85,6 +85,8 @@ export async function planUpdated(
   await run.push({ kind: "plan-wanted", delivery: `updated-${run.runId}`, change: changeRequestRef(change) });
 }
 
+const BY_HAND = "Merge it by hand.";
+
 /**
  * Merges a change request whose applications are all deployed, if what is read right before that still allows it. If that or
  * the host forbids it, a comment says so.
@@ -107,7 +109,7 @@ async function merge({ applications, skipped }: CommandResultOf<"synced">, answe
   const tried = await run.host.merge(change, confirm).catch((error: unknown): MergeOutcome => {
     if (error instanceof LeaseLost) throw error;
     run.log.error({ err: error }, "could not merge");
-    return { kind: "refused", reason: safeMessage(error) };
+    return { kind: "refused", reason: `${safeMessage(error).replace(/\.$/, "")}. ${BY_HAND}` };
   });
   // The base branch changed after it was confirmed.
   if (tried.kind === "barred" && judged.at(-1)?.kind === "merge") await confirm();
@@ -126,7 +128,7 @@ async function merge({ applications, skipped }: CommandResultOf<"synced">, answe
     return;
   }
   const isBarred = tried.kind === "barred" && last?.kind === "barred";
-  const reason = tried.kind === "refused" ? tried.reason : "its base branch changed for a moment.";
+  const reason = tried.kind === "refused" ? tried.reason : `its base branch changed for a moment. ${BY_HAND}`;
   const body = isBarred
     ? renderBarredMerge(last, change, words, linksOf(change, run))
     : renderMergeRefusal(reason, change, words);
