@@ -277,9 +277,10 @@ const DELETED_WHEN: ReadonlyMap<string, string> = new Map([
 /**
  * Argo CD deletes a hook that is in the cluster already when its policy says so, and by default before it creates it anew
  * (gitops-engine `deleteBeforeCreation`, v3.5). An object that becomes a hook is in the cluster. Jobs that were hooks before are
- * meant to go, so that only what takes something along is named then.
+ * meant to go, so that only what takes something along is named then. A generated name is a new one in each sync.
  */
 function hookDeletion(identity: ManifestIdentity, base: JsonObject | undefined, head: JsonObject): readonly Caution[] {
+  if (identity.name === "") return [];
   if (syncHookTypes(head).length === 0) {
     // What the cluster has under its name counts as an object that left git (`Reconcile` of gitops-engine).
     const why = "since it is a hook that no sync runs";

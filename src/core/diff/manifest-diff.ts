@@ -216,7 +216,7 @@ function normaliseMetadata(metadata: JsonObject, tracked: boolean): JsonObject {
   return {
     ...rest,
     // A null as one of these takes nothing away: kubectl always sends annotations of its own.
-    name: name ?? undefined,
+    name: name === "" ? undefined : (name ?? undefined),
     generateName: generateName ?? undefined,
     namespace: namespace === "" ? undefined : (namespace ?? undefined),
     annotations: isEmpty(kept) ? undefined : (kept ?? undefined),

@@ -7,8 +7,9 @@ export interface ManifestIdentity {
   readonly kind: string;
   /** Empty for cluster-scoped objects. */
   readonly namespace: string;
-  /** Empty for an object with a `generateName`. */
+  /** Empty for a generated name. */
   readonly name: string;
+  /** The beginning of a generated name. Beside a name it has no effect. */
   readonly generateName: string;
 }
 
@@ -54,12 +55,13 @@ export function identify(manifest: Manifest, destinationNamespace: string): Mani
   const apiVersion = text(manifest.apiVersion);
   const group = apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
   const kind = text(manifest.kind);
+  const name = text(metadata.name);
   return {
     group,
     kind,
     namespace: CLUSTER_KINDS.has(`${group}/${kind}`) ? "" : text(metadata.namespace) || destinationNamespace,
-    name: text(metadata.name),
-    generateName: text(metadata.generateName),
+    name,
+    generateName: name === "" ? text(metadata.generateName) : "",
   };
 }
 

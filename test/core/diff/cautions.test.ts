@@ -64,6 +64,7 @@ describe("what Kubernetes cannot take by its form", () => {
 
   test.each<[string, Manifest]>([
     ["a generated name", { ...good, metadata: { generateName: "c-" } }],
+    ["a generated name beside an empty one", { ...good, metadata: { name: "", generateName: "c-" } }],
     ["null where a text may be missing", { ...good, metadata: { ...metadata, namespace: null, labels: { a: null } } }],
   ])("%s is none", (_, head) => expect(diff([], [head]).dangers).toEqual([]));
 });
@@ -483,6 +484,18 @@ describe("what becomes a hook, or is one", () => {
       `if the cluster already has ${DATA}, deletes it in a sync that prunes, since it is a hook that no sync runs: ${LOST}`,
     ]);
     expect(diff([], [deployment(presync)]).cautions).toHaveLength(1);
+  });
+
+  test("a hook with a generated name takes the place of nothing", () => {
+    const generated = (annotations: Manifest, spec: Manifest = {}): Manifest => {
+      return { ...hook(annotations), metadata: { generateName: "data-", annotations }, spec };
+    };
+    const named = "PersistentVolumeClaim guestbook/data-(generated)";
+    expect(diff([generated(presync)], [generated(presync, { volumeName: "a" })])).toMatchObject({
+      cautions: [`runs the changed hook ${named} (PreSync)`],
+      dangers: [],
+    });
+    expect(diff([], [generated(presync)]).cautions).toEqual([`runs the new hook ${named} (PreSync)`]);
   });
 
   test.each<[string, Manifest]>([

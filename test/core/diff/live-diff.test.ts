@@ -114,6 +114,14 @@ const DEFAULTED = deployment(
 );
 const WANTED = deployment({}, {}, { ports: [{ containerPort: 80 }] });
 
+test("a generateName beside a name is a change of that object", () => {
+  const [base, head] = [configMap({ a: "1" }), configMap({ a: "1" }, { generateName: "web-" })];
+  expect(diff([base], [head])).toMatchObject({ created: 0, updated: 1, deleted: 0 });
+  expect(actions(liveDiff({ base: [base], head: [head], live: [liveOf(base)] }))).toEqual([
+    "update ConfigMap guestbook/web",
+  ]);
+});
+
 describe("what is no change of the cluster", () => {
   test.each<[string, Manifest, Manifest]>([
     ["fields that Kubernetes fills in", WANTED, DEFAULTED],
