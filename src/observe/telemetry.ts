@@ -235,11 +235,15 @@ function attribute(name: string): string {
   return `${SERVICE}.${name}`;
 }
 
-/** Diagnostics channels of `fetch`: https://undici.nodejs.org/#/docs/api/DiagnosticsChannel */
+/** Diagnostics channels of undici: https://undici.nodejs.org/#/docs/api/DiagnosticsChannel */
 const ANSWERED = "undici:request:headers";
 const BROKEN = "undici:request:error";
 
-const request = z.object({ origin: z.union([z.string(), z.instanceof(URL)]).transform(String) });
+/** None of `fetch`, which says so: logins use it, in the name and within the limit of whoever logs in. */
+const request = z.object({
+  origin: z.union([z.string(), z.instanceof(URL)]).transform(String),
+  headers: z.array(z.unknown()).refine((names) => !names.includes("sec-fetch-mode")),
+});
 const answered = z.object({
   request,
   response: z.object({ statusCode: z.number(), headers: z.array(z.unknown()).transform((list) => list.map(String)) }),
@@ -255,7 +259,7 @@ export interface ObservedHost {
 }
 
 /**
- * Counts the requests to the APIs of the code hosts, whichever client library makes them.
+ * Counts svc's own requests to the APIs of the code hosts, whichever client library makes them.
  * Returns a function that stops counting.
  */
 export function countHostRequests(observed: readonly ObservedHost[], metrics: Metrics): () => void {

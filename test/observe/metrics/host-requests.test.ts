@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, jest, test } from "@jest/globals";
+import { connectionsOfProcess, fetchText, requestBytes } from "../../../src/http/fetch-text.js";
 import { createMetrics } from "../../../src/observe/metrics/metrics.js";
 import { countHostRequests, type ObservedHost } from "../../../src/observe/telemetry.js";
 
@@ -10,6 +11,14 @@ const cleanups: (() => void)[] = [];
 afterEach(() => {
   for (const cleanup of cleanups.splice(0).reverse()) cleanup();
 });
+
+const LIMITS = { timeoutMs: 10_000, maxBytes: 1_000 };
+
+/** A request as svc's clients of the code hosts send it. */
+function ask(url: string) {
+  const request = { url: new URL(url), method: "GET", headers: { "user-agent": "svc" }, body: undefined };
+  return requestBytes(connectionsOfProcess(), request, LIMITS);
+}
 
 /** A code host that answers as it is told, and the numbers of a service that uses it. */
 async function startHost(
@@ -45,19 +54,18 @@ test.each([
   [502, {}, "server_error"],
 ])("an answer %s with %j counts as %s", async (status, headers, outcome) => {
   const host = await startHost((response) => response.writeHead(status, headers).end());
-  await fetch(`${host.url}/api/v4/user`);
+  await ask(`${host.url}/api/v4/user`);
   expect(await host.requests()).toEqual([["hostb", outcome, 1]]);
 });
 
 test("a request without an answer is counted, and a broken body of an answer is not counted twice", async () => {
   const silent = await startHost((response) => response.destroy());
-  await expect(fetch(silent.url)).rejects.toThrow();
+  await expect(ask(silent.url)).rejects.toThrow();
   expect(await silent.requests()).toEqual([["hostb", "unanswered", 1]]);
   const torn = await startHost((response) => {
     response.writeHead(200, { "content-length": "10" }).write("half", () => response.destroy());
   });
-  const answer = await fetch(torn.url);
-  await expect(answer.text()).rejects.toThrow();
+  await expect(ask(torn.url)).rejects.toThrow();
   expect(await torn.requests()).toEqual([["hostb", "ok", 1]]);
 });
 
@@ -67,10 +75,10 @@ test("the remaining rate limit is what the latest answer told", async () => {
     left -= 1;
     response.writeHead(200, left === 1998 ? {} : { "RateLimit-Remaining": String(left) }).end();
   });
-  await fetch(host.url);
-  await fetch(host.url);
+  await ask(host.url);
+  await ask(host.url);
   expect(await host.remaining()).toEqual([["hostb", "api", 1999]]);
-  await fetch(host.url);
+  await ask(host.url);
   expect(await host.remaining()).toEqual([["hostb", "api", 1997]]);
 });
 
@@ -79,7 +87,7 @@ test("the remaining rate limit is told until its window ends: what is left of th
   const host = await startHost((response) =>
     response.writeHead(200, { "RateLimit-Remaining": "9", "RateLimit-Reset": String(ends) }).end(),
   );
-  await fetch(host.url);
+  await ask(host.url);
   expect(await host.remaining()).toEqual([["hostb", "api", 9]]);
   const now = jest.spyOn(Date, "now").mockReturnValue(ends * 1000 + 1);
   cleanups.push(() => now.mockRestore());
@@ -91,16 +99,25 @@ test("the remaining rate limit stands under the name that the host gives it", as
     (response) => response.writeHead(200, { "X-RateLimit-Remaining": "9", "X-RateLimit-Resource": "search" }).end(),
     (headers) => `limit of ${headers["x-ratelimit-resource"] ?? "nothing"}`,
   );
-  await fetch(host.url);
+  await ask(host.url);
   expect(await host.remaining()).toEqual([["hostb", "limit of search", 9]]);
 });
 
 test("requests to others are not counted, and none after the end", async () => {
   const host = await startHost((response) => response.end());
   const other = await startHost((response) => response.end());
-  await fetch(other.url);
+  await ask(other.url);
   expect(await host.requests()).toEqual([]);
   host.end();
-  await fetch(host.url);
+  await ask(host.url);
   expect(await host.requests()).toEqual([]);
+});
+
+test("what a login asks counts towards the limit of the person who logs in, and so not here", async () => {
+  const host = await startHost((response) => response.writeHead(200, { "RateLimit-Remaining": "3" }).end());
+  await ask(host.url);
+  const used = await startHost((response) => response.writeHead(429, { "RateLimit-Remaining": "0" }).end());
+  await fetchText(used.url, {}, LIMITS);
+  expect([await used.requests(), await used.remaining()]).toEqual([[], []]);
+  expect([await host.requests(), await host.remaining()]).toEqual([[["hostb", "ok", 1]], [["hostb", "api", 3]]]);
 });
