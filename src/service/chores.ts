@@ -12,6 +12,7 @@ import {
   sameRepositoryOf,
 } from "../core/model/change-request.js";
 import { overdueChanges } from "../core/model/deployment.js";
+import { ifReadable } from "../core/model/errors.js";
 import type { BranchPushed, HostEvent } from "../core/model/event.js";
 import { LOCK_LIFETIME_MS } from "../core/model/lock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
@@ -218,7 +219,7 @@ export async function tellPlanned(
         .map((change) => [identityKey(change), { ...change, repository: pushed.repository }]),
     );
     for (const change of planned.values()) {
-      if ((await plans.find(change))?.baseBranch === branch) await publisher.mark(change);
+      if ((await ifReadable(plans.find(change), undefined))?.baseBranch === branch) await publisher.mark(change);
     }
   } catch (error) {
     log.warn(

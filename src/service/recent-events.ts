@@ -254,7 +254,7 @@ export class RecentEvents {
     const notes = await marks.described(activity.heads.map(({ change }) => change));
     for (const [at, head] of activity.heads.entries()) {
       if (!polled && head.updatedAt.getTime() > now - ON_ITS_WAY_MS) continue;
-      const plan = await plans.find(head.change);
+      const plan = await ifReadable(plans.find(head.change), undefined);
       const back = comeBack(head, notes[at]);
       const isBack = back !== undefined && !(await queue.knows(back));
       const event = isBack ? back : headEvent(head, plan);
@@ -330,7 +330,7 @@ export class RecentEvents {
     const key = identityKey(change);
     const seen = this.#reviews.get(key);
     if (seen?.activity === activity) return undefined;
-    if ((await this.parts.plans.find(change))?.head !== headRevision) return undefined;
+    if ((await ifReadable(this.parts.plans.find(change), undefined))?.head !== headRevision) return undefined;
     const digest = await digestOfReviews(change, host);
     this.#reviews.set(key, { activity, digest });
     // A status is written again and again if what svc writes is taken for a review.

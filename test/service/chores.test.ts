@@ -1,12 +1,15 @@
 import { expect, test } from "@jest/globals";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
+import { StoredValueUnreadable } from "../../src/core/model/errors.js";
 import type { CodeHost } from "../../src/core/ports/code-host.js";
 import type { Deployer } from "../../src/core/ports/deployer.js";
 import type { EventQueue } from "../../src/core/ports/event-queue.js";
-import { createChores } from "../../src/service/chores.js";
+import { wrapPort } from "../../src/observe/wrap-port.js";
+import { createChores, tellPlanned } from "../../src/service/chores.js";
 import { TokenWatch } from "../../src/service/token-watch.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
+import { samplePlan } from "../comments/samples.js";
 import { configOf, SMALLEST } from "../config/server-file.js";
 import { ManualClock } from "../manual-clock.js";
 import { recordingLog } from "../recording-log.js";
@@ -104,4 +107,18 @@ test("nobody is reminded of what the host was not asked about: it may be closed,
   budget.scarce = false;
   await chores.reconcile();
   expect(marked).toEqual([1]);
+});
+
+test("a push to a branch is told to all who were planned against it, although the plan of one cannot be read", async () => {
+  const { stores } = await choresUnderTest(() => Promise.resolve("open"), { held: [1, 2, 3] });
+  for (const number of [1, 2, 3]) await stores.plans.save(samplePlan([], { change: holderOf(number) }));
+  const plans = wrapPort(stores.plans, {
+    find: (call, { number }) =>
+      number === 2 ? Promise.reject(new StoredValueUnreadable("of another version")) : call(),
+  });
+  const told: number[] = [];
+  const publisher = { mark: ({ number }: { readonly number: number }) => Promise.resolve(void told.push(number)) };
+  const pushed = { kind: "branch-pushed", host: "hosta", repository: holderOf(1).repository, branch: "main" } as const;
+  await tellPlanned(pushed, { ...stores, plans, publisher, log: recordingLog() });
+  expect(told).toEqual([1, 3]);
 });

@@ -1,11 +1,12 @@
 import { expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
 import { repositoryName, revision } from "../../src/core/model/brand.js";
-import { HostFailure } from "../../src/core/model/errors.js";
+import { HostFailure, StoredValueUnreadable } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { CodeHost, RecentActivity, RecentComment, RecentHead } from "../../src/core/ports/code-host.js";
 import type { EventQueue } from "../../src/core/ports/event-queue.js";
 import type { LockStore } from "../../src/core/ports/stores.js";
+import { wrapPort } from "../../src/observe/wrap-port.js";
 import { RecentEvents } from "../../src/service/recent-events.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { RedisConnection } from "../../src/store/redis/connection.js";
@@ -27,6 +28,8 @@ function startPolling(most: number, broken: readonly string[] = [], connection?:
     fails: false,
     hidden: false,
     heads: [] as readonly RecentHead[],
+    /** The stored plans are of another version. */
+    unreadable: false,
     /** Happens once a look has read what it tells, before its answer is there. */
     meanwhile: (): void => undefined,
   };
@@ -53,8 +56,12 @@ function startPolling(most: number, broken: readonly string[] = [], connection?:
     knows: ({ delivery }) => Promise.resolve(found.has(delivery)),
     isBusy: () => Promise.resolve(false),
   };
+  const stores = createMemoryStores(clock);
   const parts = {
-    ...createMemoryStores(clock),
+    ...stores,
+    plans: wrapPort(stores.plans, {
+      find: (call) => (now.unreadable ? Promise.reject(new StoredValueUnreadable("of another version")) : call()),
+    }),
     hosts: { hostb: host },
     polls: new Map([["hostb", MINUTE_MS]] as const),
     allowedRepos: [],
@@ -211,3 +218,18 @@ test("what happens while a look takes minutes, as at the host's limit, is found 
   await line.findLost(5 * MINUTE_MS);
   expect(line.found()).toEqual([1]);
 });
+
+test.each(["poll", "findLost"] as const)(
+  "a plan that cannot be read hides nothing of its repository from a look: %s",
+  async (look) => {
+    const line = startPolling(2);
+    await line[look](0);
+    await line[look](5 * MINUTE_MS);
+    line.now.unreadable = true;
+    line.show("7");
+    line.comment(2);
+    await line[look](5 * MINUTE_MS);
+    await line[look](5 * MINUTE_MS);
+    expect(line.found()).toEqual([1, 2]);
+  },
+);
