@@ -57,6 +57,9 @@ export const systemClock: Clock = {
   },
 };
 
+/** Load balancers and proxies keep unused connections for a minute, and lose what they send into one that ends just then. */
+const KEPT_OPEN_MS = 75_000;
+
 /** Replacements that tests pass in. */
 export interface Overrides {
   readonly clock?: Clock;
@@ -148,15 +151,14 @@ async function start(parts: Start): Promise<Service> {
   const noticed: Noticed = new EventEmitter();
   const tools = await openTools(parts);
   const { telemetry, workers } = tools;
-  const { stores: givenStores, startGit, repositories } = overrides;
-  const system = { stores: givenStores, startGit, repositories, compute: tools.compute };
+  const system = { ...overrides, stores: overrides.stores, compute: tools.compute };
   const adapters = await createAdapters({ config, telemetry, ...system, clock, log });
   opened.add(() => adapters.close());
   const { stores, deployer } = adapters;
   const { connection } = stores;
   const started = await startNotifications(config, connection, telemetry, clock, log);
   opened.add(() => started.close());
-  const server = createServer();
+  const server = createServer({ keepAliveTimeout: KEPT_OPEN_MS });
   const closed = new Promise((resolve) => server.once("close", resolve));
   let checked = Promise.resolve();
   opened.add(async () => {
@@ -194,7 +196,11 @@ async function start(parts: Start): Promise<Service> {
   noticed.on("tookOver", () => void chores.reconcileAfterTakeOver());
   const bodies = new BodyBudget();
   server.on("request", openPages(parts, { telemetry, adapters, started, tokens, auth, dependencies, queue, bodies }));
-  opened.add(() => server.close());
+  opened.add(() => {
+    // What is in use now is not kept for a next request, which would be refused.
+    server.keepAliveTimeout = 1;
+    server.close();
+  });
   await telemetry.listen({
     locks: async () => (await stores.locks.list()).length,
     queue: () => queue.backlog(),

@@ -31,3 +31,17 @@ test("a stop does not wait for a host that answers nothing since the start", asy
     await world.stop();
   }
 });
+
+test("a connection is kept for longer than proxies keep theirs, which would send a webhook into one that ends", async () => {
+  const options = { host: "hosta" } as const;
+  const world = await startSandbox({ github: true });
+  try {
+    const service = await startService(configFor(world, options), loggerFor(options));
+    const { headers } = await fetch(`${service.url}/health`);
+    await service.close();
+    const [, seconds] = /timeout=(\d+)/.exec(headers.get("keep-alive") ?? "") ?? [];
+    expect(Number(seconds)).toBeGreaterThan(60);
+  } finally {
+    await world.stop();
+  }
+});
