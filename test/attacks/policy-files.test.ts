@@ -172,6 +172,17 @@ describe.each(HOSTS)("the policy file on %s", (host) => {
     expect(bot.answers(one).join("\n")).toMatch(/changes the rules and needs an approval|`\.svc\.yaml` cannot be used/);
   });
 
+  test("changed and changed back is a change where a rebase would undo what the base got since", async () => {
+    const bot = await startBot({ host, git: true, files: () => ({ [FILE]: `${WEAK}merge_method: rebase\n` }) });
+    const one = await bot.open({ ...changeOf(["web"]), [FILE]: STRICT });
+    await bot.forge.pushToBranch(REPOSITORY, "main", { [FILE]: STRICT });
+    await bot.forge.push(REPOSITORY, one, { [FILE]: `${WEAK}merge_method: rebase\n` });
+    await bot.idle();
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    await expectNotMerged(bot, one, "it changes the rules and needs an approval");
+  });
+
   test("changed says what holds no longer, and is merged once somebody whom the base allows approved", async () => {
     const rules = lines(
       "auto_merge: true",

@@ -43,7 +43,7 @@ export async function readPolicyFiles(
     change.baseBranch === change.defaultBranch ? undefined : defaultBranchFile(change, snapshot, reading),
   ]);
   // A head that leaves the file alone gets the file of the base branch, as a merge would give it.
-  const changed = after.id !== before.id && after.id !== base.id;
+  const changed = after.id !== base.id && (after.id !== before.id || (await isWritten(change, snapshot)));
   const file = await parsed(base, `${REPOSITORY_FILE} (base branch)`, reading);
   return {
     base: await branchFile(file, change.baseRevision, snapshot, reading),
@@ -51,6 +51,16 @@ export async function readPolicyFiles(
     head: changed ? await parsed(after, REPOSITORY_FILE, reading) : file,
     changed,
   };
+}
+
+/**
+ * Whether a commit of the change request writes the file. Where commits are rebased one by one, a change that is taken back later
+ * undoes the same change of the base branch.
+ */
+async function isWritten({ mergeBase, headRevision }: ChangeRequest, snapshot: RepositorySnapshot): Promise<boolean> {
+  const { commits, complete } = await snapshot.commitsBetween(mergeBase, headRevision);
+  // A merge of the base branch brings what that has.
+  return !complete || commits.some(({ parents, paths }) => parents.length < 2 && paths.includes(REPOSITORY_FILE));
 }
 
 /**
