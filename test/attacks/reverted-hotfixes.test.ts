@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
-import { asYaml, changeOf, configMap } from "../scenarios/resources.js";
+import { apart, asYaml, changeOf, configMap } from "../scenarios/resources.js";
 
 const AUTO_MERGE = { auto_merge: true };
 
@@ -43,6 +43,22 @@ describe.each(HOSTS)("on %s, a hotfix that reached the base branch after the pla
     expect(bot.lastComment(one)).toContain(
       "- `web`: its sync reverted what main got since this branch left it: update the branch and sync again",
     );
+    expect(bot.seen(one).state).toBe("open");
+  });
+
+  test("is not taken off the base branch by a rebase of commits that make the same change and take it back", async () => {
+    const rebase = { ...AUTO_MERGE, merge_method: "rebase" };
+    const resources = () => apart("api", "web");
+    const bot = await startBot({ host, git: true, resources, config: { defaults: rebase } });
+    const mended = { "apps/web/hotfix.yaml": configMap("hotfix", { on: "1" }) };
+    const one = await bot.open({ ...changeOf(["api"]), ...mended });
+    await bot.push(one, { "apps/web/hotfix.yaml": null });
+    await hotfix(bot);
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toContain("### Application: `web`");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("- `web`: the base branch main changed apps/web/hotfix.yaml");
+    expect(bot.changes()).toEqual([]);
     expect(bot.seen(one).state).toBe("open");
   });
 

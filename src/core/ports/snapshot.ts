@@ -11,6 +11,11 @@ export interface Snapshot extends RepositorySnapshot {
   tree(revision: Revision): Promise<OpenedTree>;
   /** What the base branch changed since the head left it, without what the head has too (by a cherry-pick, for instance). */
   lostChanges(change: ChangeRequest): Promise<ChangedPaths>;
+  /**
+   * The lost changes in files that a commit of the head writes, or may write where its history is not known. A rebase applies each
+   * commit by itself: one that makes the same change as the base branch adds nothing, and a later one that takes it back undoes it.
+   */
+  rewrittenChanges(change: ChangeRequest): Promise<readonly string[]>;
   /** The inputs of an application at the commit with these entries, remembered or found. `others` are all other values that decide. */
   inputs(
     entries: readonly TreeEntry[],

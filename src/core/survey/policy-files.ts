@@ -25,6 +25,7 @@ import type { CodeHost } from "../ports/code-host.js";
 import type { Task } from "../ports/compute.js";
 import type { CommandContext, Commits } from "../ports/context.js";
 import type { RepositorySnapshot } from "../ports/repositories.js";
+import type { Snapshot } from "../ports/snapshot.js";
 
 /**
  * Reads the repository files that decide about a change request: at the head, at the tips of the base branch and of the
@@ -33,7 +34,7 @@ import type { RepositorySnapshot } from "../ports/repositories.js";
  */
 export async function readPolicyFiles(
   change: ChangeRequest,
-  snapshot: RepositorySnapshot,
+  snapshot: Snapshot,
   reading: Reading,
 ): Promise<PolicyFiles> {
   const [base, before, after, standard] = await Promise.all([
@@ -43,7 +44,9 @@ export async function readPolicyFiles(
     change.baseBranch === change.defaultBranch ? undefined : defaultBranchFile(change, snapshot, reading),
   ]);
   // A head that leaves the file alone gets the file of the base branch, as a merge would give it.
-  const changed = after.id !== base.id && (after.id !== before.id || (await isWritten(change, snapshot)));
+  const changed =
+    after.id !== base.id &&
+    (after.id !== before.id || (await snapshot.rewrittenChanges(change)).includes(REPOSITORY_FILE));
   const file = await parsed(base, `${REPOSITORY_FILE} (base branch)`, reading);
   return {
     base: await branchFile(file, change.baseRevision, snapshot, reading),
@@ -51,16 +54,6 @@ export async function readPolicyFiles(
     head: changed ? await parsed(after, REPOSITORY_FILE, reading) : file,
     changed,
   };
-}
-
-/**
- * Whether a commit of the change request writes the file. Where commits are rebased one by one, a change that is taken back later
- * undoes the same change of the base branch.
- */
-async function isWritten({ mergeBase, headRevision }: ChangeRequest, snapshot: RepositorySnapshot): Promise<boolean> {
-  const { commits, complete } = await snapshot.commitsBetween(mergeBase, headRevision);
-  // A merge of the base branch brings what that has.
-  return !complete || commits.some(({ parents, paths }) => parents.length < 2 && paths.includes(REPOSITORY_FILE));
 }
 
 /**

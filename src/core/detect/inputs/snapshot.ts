@@ -35,6 +35,12 @@ export function openSnapshot(
   const trees = new Map<Revision, Promise<OpenedTree>>();
   const lost = new Map<string, Promise<ChangedPaths>>();
   const ranges = new Map<string, Promise<CommitRange>>();
+  const range = (from: Revision, to: Revision) =>
+    once(ranges, `${from} ${to}`, () => repository.commitsBetween(from, to));
+  const lostIn = (change: ChangeRequest) => {
+    const { mergeBase, baseRevision, headRevision } = change;
+    return once(lost, `${mergeBase} ${baseRevision} ${headRevision}`, () => lostChanges(repository, change));
+  };
   return {
     list: (revision) => repository.list(revision),
     read: (revision, paths) => repository.read(revision, paths),
@@ -43,7 +49,7 @@ export function openSnapshot(
     linkTargets: (revision) => repository.linkTargets(revision),
     refs: () => repository.refs(),
     // A failure is remembered too: a history that cannot be fetched is asked for once, not for each application.
-    commitsBetween: (from, to) => once(ranges, `${from} ${to}`, () => repository.commitsBetween(from, to)),
+    commitsBetween: range,
     isCleanMerge: (commit, of) => repository.isCleanMerge(commit, of),
     revertConflicts: (reverted, onto) => repository.revertConflicts(reverted, onto),
     pastTexts: (revision, path) => repository.pastTexts(revision, path),
@@ -52,9 +58,10 @@ export function openSnapshot(
       tree.catch(() => trees.delete(revision));
       return tree;
     },
-    lostChanges(change) {
-      const { mergeBase, baseRevision, headRevision } = change;
-      return once(lost, `${mergeBase} ${baseRevision} ${headRevision}`, () => lostChanges(repository, change));
+    lostChanges: lostIn,
+    async rewrittenChanges(change) {
+      const { paths } = await lostIn(change);
+      return paths.length === 0 ? [] : writtenAmong(paths, await range(change.mergeBase, change.headRevision));
     },
     inputs: (entries, application, others, find) => inputs.find(entries, application, others, find, unknown),
   };
@@ -76,6 +83,12 @@ async function lostChanges(
   ]);
   const still = new Set(different);
   return new ChangedPaths(changed.filter((path) => still.has(path)));
+}
+
+/** A merge of the base branch writes nothing: it brings what that has. */
+function writtenAmong(paths: readonly string[], { commits, complete }: CommitRange): readonly string[] {
+  const written = new Set(commits.flatMap(({ parents, paths }) => (parents.length < 2 ? paths : [])));
+  return complete ? paths.filter((path) => written.has(path)) : paths;
 }
 
 const MAX_BYTES = 16 * 1024 * 1024;
