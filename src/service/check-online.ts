@@ -161,14 +161,16 @@ const MOST_NAMED = 5;
  */
 export function checkRules(applications: readonly Application[], config: ServerConfig): readonly string[] {
   const hosts = HOST_IDS.filter((id) => config[id] !== undefined);
+  const [unmetOnFirst = [], ...unmetOnOthers] = hosts.map((host) => {
+    const file = { file: NO_FILE, earlier: undefined };
+    const files = { base: file, defaultBranch: undefined, head: NO_FILE, changed: false };
+    return unmet(applications, resolveSettings(config.defaults, config, files, host).settings);
+  });
   return [
     ...(hosts.length > 1 ? applications.flatMap((one) => annotationWithoutHost(one)) : []),
-    ...hosts.flatMap((host) => {
-      const file = { file: NO_FILE, earlier: undefined };
-      const files = { base: file, defaultBranch: undefined, head: NO_FILE, changed: false };
-      return unmet(applications, resolveSettings(config.defaults, config, files, host).settings);
-    }),
-  ].filter((line, index, all) => all.indexOf(line) === index);
+    // Lists that name people of one host alone allow nobody on the other, as they should.
+    ...unmetOnFirst.filter((line) => unmetOnOthers.every((lines) => lines.includes(line))),
+  ];
 }
 
 function annotationWithoutHost({ name, annotations }: Application): readonly string[] {

@@ -25,6 +25,16 @@ test("lists that together allow nobody are named with the applications of the na
   expect(checkRules(apart, rules("allowed_users: [ana]", "allowed_users: [bo]"))).toEqual([]);
 });
 
+test("lists of people on one host are not named for the other host, where they mean nobody", () => {
+  const rules = (api: string) => {
+    const lists = `[{name: web, allowed_users: ["github:ana"]}, {name: api, allowed_users: [${api}]}]`;
+    return configOf([`${BOTH}sync_requirements: ${lists}`], { KEY: rsaKey() });
+  };
+  const applications = [at("web", "shop"), at("api", "shop")];
+  expect(checkRules(applications, rules('"github:ana", "github:bo"'))).toEqual([]);
+  expect(checkRules(applications, rules('"github:bo", "gitlab:ana"'))).toHaveLength(1);
+});
+
 test("annotations that name no host are named where both hosts are configured", () => {
   const applications = [
     at("web", "shop", { "svc.dev/repository": "acme/deploy" }),
