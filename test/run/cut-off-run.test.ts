@@ -653,6 +653,25 @@ test("a lock that a sync could not release is released once somebody looks at th
   expect(await world.stores.deployments.list()).toMatchObject([{ outcome: "succeeded" }]);
 });
 
+test("an unlock to which the store answers too late says what was released, and calls whoever waits", async () => {
+  const world = new CutWorld();
+  const [number, other] = [world.open(BOTH), world.open(config("web", "3"))];
+  for (const one of [number, other]) await world.says(one, "svc plan");
+  const { locks } = world.stores;
+  const { release } = locks;
+  let late = 2;
+  locks.release = async (...given) => {
+    const released = await release.apply(locks, given);
+    if (late-- > 0) throw new StoreUnavailable("the store is away");
+    return released;
+  };
+  const called: HostEvent[] = [];
+  const push = (event: HostEvent) => Promise.resolve(called.push(event) > 0);
+  await supervise(world.comment(number, "svc unlock"), world.dependencies({ push }), ticketOf());
+  expect(world.host.commentsOf(number).at(-1)).toContain("Released: `api`, `web`.");
+  expect(called).toMatchObject([{ kind: "turn", change: { number: other }, applications: [WEB] }]);
+});
+
 /** Lets the store answer one such call too late: another change request has synced `web` before it is repeated. */
 function otherSyncsBefore(world: CutWorld, other: number, { at, method, when, saying = "" }: Cut): void {
   const original: unknown = Reflect.get(at, method);

@@ -175,7 +175,7 @@ type UnlockContext = Pick<
 
 /** Releases this change request's locks and leaves the queues for others, all or the named ones. */
 export async function unlock(command: Command<"unlock">, context: UnlockContext): Promise<CommandResult> {
-  const { locks, waiting, plans, change } = context;
+  const { locks, waiting, plans, change, clock } = context;
   const [held, waits, plan] = await Promise.all([
     locks.list(change),
     waitsFor(change, waiting),
@@ -189,23 +189,24 @@ export async function unlock(command: Command<"unlock">, context: UnlockContext)
   const names = selected.map(({ application }) => application);
   const { refusal } = judge("unlock", await factsOfAsker("unlock", byNameAlone(names), context));
   if (refusal !== undefined) return { kind: "refused", refusal };
-  if (selected.length > 0) await endStages(change, context);
-  const outcomes = await Promise.all(
-    selected.map(async ({ application }) => ((await locks.release(application, change)) ? [application] : [])),
-  );
-  const released = outcomes.flat();
   const left = waits.filter((name) => wanted.length === 0 || wanted.includes(name));
-  await Promise.all(left.map((application) => waiting.leave(application, change)));
   const missing = wanted.filter((name) => !held.some(({ application }) => application === name));
   const notHeld = await Promise.all(
     missing.map(async (application) => ({ application, lock: await locks.find(applicationName(application)) })),
   );
   if (held.length > 0 && selected.length + left.length === 0 && notHeld.every(({ lock }) => lock === undefined)) {
-    const names = held.map(({ application }) => application);
+    const ours = held.map(({ application }) => application);
     const suggestion = correctedTo(candidates, command);
-    return { kind: "refused", refusal: { reason: "not-locked", applications: missing, held: names, suggestion } };
+    return { kind: "refused", refusal: { reason: "not-locked", applications: missing, held: ours, suggestion } };
   }
-  return { kind: "unlocked", released, notHeld, left, next: await nextOf(released, waiting) };
+  const next = await nextOf(names, waiting);
+  if (selected.length > 0) await endStages(change, context);
+  // Repeated as a whole: whatever fails may have been done.
+  await retryWhileUnavailable(clock, async () => {
+    await Promise.all(names.map((application) => locks.release(application, change)));
+    await Promise.all(left.map((application) => waiting.leave(application, change)));
+  });
+  return { kind: "unlocked", released: names, notHeld, left, next };
 }
 
 async function nextOf(

@@ -84,7 +84,7 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
 /**
  * Stores that mark whoever shows the state of an application, as soon as that changes. The run itself answers for its own
  * change request.
- * @param freed receives the applications whose lock was released.
+ * @param freed receives the applications whose lock may have been released.
  */
 function marksConcerned({ publisher, ...deps }: Dependencies, self: ChangeRequestRef, freed: Set<ApplicationName>) {
   let changed = false;
@@ -101,11 +101,13 @@ function marksConcerned({ publisher, ...deps }: Dependencies, self: ChangeReques
       return attempt;
     },
     async release(call, application) {
-      const released = await call();
-      if (!released) return false;
+      // One that fails may have been done, and is not seen to be when it is repeated.
       freed.add(application);
-      await touched(application);
-      return true;
+      try {
+        return await call();
+      } finally {
+        await touched(application);
+      }
     },
   });
   const waiting = wrapPort(deps.waiting, {
