@@ -170,4 +170,26 @@ describe.each(HOSTS)("approval on %s", (host) => {
     expect(bot.changes()).toEqual([]);
     expect(bot.seen(one).state).toBe("open");
   });
+
+  test("and people are asked for as before by a rollback of what a later commit of the PR deletes", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    await bot.push(one, { "argocd/web.yaml": null });
+    for (const [rule, refusal] of [
+      ["allowed_users: [bo]", "`ana` may not run `svc rollback` for:\n- `web`: only bo may"],
+      ["require_approval: true", UNAPPROVED],
+    ] as const) {
+      const rules = { ".svc.yaml": `sync_requirements: [{name: web, ${rule}}]\n`, ...changeOf(["web"], rule) };
+      await bot.forge.pushToBranch(REPOSITORY, "main", rules);
+      await bot.comment(one, "svc rollback");
+      expect(bot.lastComment(one)).toContain(refusal);
+    }
+    bot.argocd.addApplication(bot.resourceOf("web", { spec: { syncPolicy: { automated: {} } } }));
+    await bot.approve(one);
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("Application web has auto-sync enabled.");
+    expect(bot.changes()).toEqual(["sync web"]);
+  });
 });

@@ -98,7 +98,9 @@ export function barredBy(
 function concernedBy(command: Judged, facts: Facts): readonly ApplicationFacts[] {
   if (command === "merge") return [...facts.applications, ...facts.others];
   const selected = selectedOf(facts);
-  return command === "sync" || command === "rollback" ? selected.filter((one) => !isAnnounced(one)) : selected;
+  if (command !== "sync" && command !== "rollback") return selected;
+  // A rollback takes back what was deployed, whatever a later head does with the application.
+  return selected.filter((one) => !isAnnounced(one) || (command === "rollback" && one.record !== undefined));
 }
 
 /** The facts without which a rule bars. */
