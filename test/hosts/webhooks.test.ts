@@ -150,6 +150,16 @@ test("an empty secret is refused at once", () => {
   expect(() => githubWebhook({ ...intake, secret: "", probot: probot(), log: recordingLog() })).toThrow(RangeError);
 });
 
+test("GitLab before 17.4: an approval that is given again is news, and a comment that is delivered again is none", async () => {
+  const old: Sender = { ...gitlab, headers: () => ({ "x-gitlab-token": GITLAB_SECRET }) };
+  for (const name of ["merge_request.approved", "merge_request.approved", "note.on-mr.create", "note.on-mr.create"]) {
+    await send(old, JSON.stringify(sample(name)));
+  }
+  const [approved, again, comment, same] = pushed.map(({ delivery }) => delivery);
+  expect(again).not.toBe(approved);
+  expect(same).toBe(comment);
+});
+
 test("GitLab's kind is read from the body, whatever the header says", async () => {
   await send(gitlab, JSON.stringify(sample("note.on-mr.create")), { "x-gitlab-event": "Push Hook" });
   expect(pushed[0]).toMatchObject({ kind: "commented", body: "svc plan" });

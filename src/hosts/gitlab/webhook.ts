@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import * as z from "zod";
 import type { User } from "../../core/model/change-request.js";
@@ -215,8 +215,11 @@ export function gitlabWebhook({ secret, signingToken, clock, log, ...intake }: G
       receive(headers, body, payload) {
         // A redelivery keeps its id; GitLab before 17.4 sends none. For a signed delivery only the signed id counts, or
         // an eavesdropper could replay it under another id.
-        const delivery = deliveryId("hostb", headers[key === undefined ? "idempotency-key" : "webhook-id"], body);
-        return queueEvent(translateGitLabEvent(delivery, payload), intake);
+        const given = headers[key === undefined ? "idempotency-key" : "webhook-id"];
+        const event = translateGitLabEvent(deliveryId("hostb", given, body), payload);
+        // Within a minute, an approval that was taken back and given again has the body of the first one.
+        const isAlike = given === undefined && "kind" in event && event.kind === "reviewed";
+        return queueEvent(isAlike ? { ...event, delivery: deliveryId("hostb", randomUUID(), body) } : event, intake);
       },
     },
     intake,
