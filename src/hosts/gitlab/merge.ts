@@ -57,9 +57,10 @@ async function merge(
     const read = await getMergeRequest(client, change);
     if (isMergedHead(read, change)) return afterAcceptance(client, change, intent, clock);
     const pause = MERGE_PAUSES_MS[attempt];
-    const computing = attempted.status === 405 && read.state === "opened" && isComputing(read);
+    const mayBeEarly = attempted.status === 405 || attempted.status === 422;
+    const computing = mayBeEarly && read.state === "opened" && isComputing(read);
     // GitLab may have finished computing after it refused: worth one more try.
-    const computed = mayHaveComputed && attempted.status === 405 && read.detailed_merge_status === "mergeable";
+    const computed = mayHaveComputed && mayBeEarly && read.detailed_merge_status === "mergeable";
     if ((!computing && !computed) || pause === undefined) return { kind: "refused", reason: reasonOf(attempted, read) };
     if (computed) mayHaveComputed = false;
     await clock.sleep(pause);
@@ -159,13 +160,12 @@ function reasonOf(refusal: HostRefusal, read: MergeRequest): string {
     case 401:
     case 403:
       return `The account of gitlab.token may not merge into ${read.target_branch}.${said} Give it the role Maintainer or list it under "allowed to merge" of the protected branch, or merge by hand.`;
-    case 406:
-      return `The merge request has conflicts.${said} Resolve them, then plan and sync again.`;
     case 409:
       return `The head commit changed before the merge.${said} Plan and sync the new head.`;
-    case 422:
-      return `GitLab tried to merge and failed.${said} Merge it by hand.`;
     default:
+      if (mergeabilityOf(read) === "conflicts") {
+        return `The merge request has conflicts.${said} Resolve them, then plan and sync again.`;
+      }
       if (mergeabilityOf(read) === "unknown" && read.state === "opened") {
         return "GitLab is still computing whether the merge is possible. Merge it by hand.";
       }

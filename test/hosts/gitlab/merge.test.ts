@@ -170,9 +170,11 @@ test.each<[number, object, RegExp]>([
   [403, {}, /account of gitlab.token may not merge into main/],
   [405, { detailed_merge_status: "ci_must_pass" }, /merge status is "ci_must_pass"/],
   [405, { detailed_merge_status: "need_rebase" }, /Rebase it, then plan and sync/],
-  [406, {}, /conflicts/],
+  [406, { has_conflicts: true }, /has conflicts.*Resolve them/],
   [409, {}, /head commit changed/],
-  [422, {}, /"said".*by hand/],
+  [422, { detailed_merge_status: "conflict" }, /has conflicts.*Resolve them/],
+  [422, { detailed_merge_status: "need_rebase" }, /Rebase it, then plan and sync/],
+  [422, { detailed_merge_status: "not_approved" }, /"not_approved".*"said".*by hand/],
 ])("%d is a refusal that says what to do", async (status, changes, reason) => {
   const { host, api } = mergeUnderTest();
   api.get(MERGE_REQUEST).reply(200, mergeRequest());
@@ -189,31 +191,36 @@ test("401 with a token that may not read either is a failure of the token", asyn
   await expect(host.merge(change, keep)).rejects.toMatchObject({ reason: "unauthenticated" });
 });
 
-test("405 is tried again while GitLab computes the mergeability, for 30 seconds", async () => {
-  const { host, api, clock } = mergeUnderTest();
-  api.get(MERGE_REQUEST).reply(200, mergeRequest());
-  api.put(MERGE).times(4).reply(405, { message: "405 Method Not Allowed" });
-  api
-    .get(MERGE_REQUEST)
-    .times(7)
-    .reply(200, mergeRequest({ detailed_merge_status: "checking" }));
-  const reason = expect.stringContaining("still computing");
-  expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason });
-  expect(clock.sleeps).toEqual([5000, 10_000, 15_000]);
-});
+describe.each([
+  [405, "405 Method Not Allowed"],
+  [422, "Branch cannot be merged"],
+])("%d", (status, message) => {
+  test("is tried again while GitLab computes the mergeability, for 30 seconds", async () => {
+    const { host, api, clock } = mergeUnderTest();
+    api.get(MERGE_REQUEST).reply(200, mergeRequest());
+    api.put(MERGE).times(4).reply(status, { message });
+    api
+      .get(MERGE_REQUEST)
+      .times(7)
+      .reply(200, mergeRequest({ detailed_merge_status: "checking" }));
+    const reason = expect.stringContaining("still computing");
+    expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason });
+    expect(clock.sleeps).toEqual([5000, 10_000, 15_000]);
+  });
 
-test("405 is tried once more when GitLab has computed the mergeability since, and no more than once", async () => {
-  const { host, api, clock } = mergeUnderTest();
-  api.get(MERGE_REQUEST).reply(200, mergeRequest());
-  api.put(MERGE).times(2).reply(405, { message: "405 Method Not Allowed" });
-  api.get(MERGE_REQUEST).times(3).reply(200, mergeRequest());
-  expect(await host.merge(change, keep)).toMatchObject({ kind: "refused" });
-  expect(clock.sleeps).toEqual([5000]);
-  api.put(MERGE).reply(405, { message: "405 Method Not Allowed" });
-  api.get(MERGE_REQUEST).times(3).reply(200, mergeRequest());
-  api.put(MERGE).reply(200, merged);
-  api.get(MERGE_REQUEST).reply(200, merged);
-  expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
+  test("is tried once more when GitLab has computed the mergeability since, and no more than once", async () => {
+    const { host, api, clock } = mergeUnderTest();
+    api.get(MERGE_REQUEST).reply(200, mergeRequest());
+    api.put(MERGE).times(2).reply(status, { message });
+    api.get(MERGE_REQUEST).times(3).reply(200, mergeRequest());
+    expect(await host.merge(change, keep)).toMatchObject({ kind: "refused" });
+    expect(clock.sleeps).toEqual([5000]);
+    api.put(MERGE).reply(status, { message });
+    api.get(MERGE_REQUEST).times(3).reply(200, mergeRequest());
+    api.put(MERGE).reply(200, merged);
+    api.get(MERGE_REQUEST).reply(200, merged);
+    expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
+  });
 });
 
 test("405 is tried again while GitLab takes the status that svc has just set into the pipeline", async () => {
