@@ -129,6 +129,36 @@ describe.each(HOSTS)("objects that set limits or grant rights on %s", (host) => 
     expect(bot.lastComment(two)).not.toContain(UNAPPROVED);
   });
 
+  test.each(["branch", "live", "both"])(
+    "a Namespace of whose labels the definition says something else needs it, in diff_mode %s",
+    async (mode) => {
+      const label = "pod-security.kubernetes.io/enforce";
+      const managed = (level: string) => ({
+        syncPolicy: {
+          syncOptions: ["CreateNamespace=true"],
+          managedNamespaceMetadata: { labels: { [label]: level } },
+        },
+      });
+      const bot = await start(host, {
+        config: { deployer: { diff_mode: mode }, sensitive_kinds: [{ kind: "Namespace", label }] },
+        resources: () => ({ web: { spec: managed("restricted") } }),
+        prepare: ({ argocd }) => argocd.deploy("web"),
+      });
+      const one = await bot.open({ "argocd/web.yaml": asYaml(bot.resourceOf("web", { spec: managed("privileged") })) });
+      expect(bot.lastComment(one)).toContain(`-    ${label}: restricted`);
+      expect(bot.lastComment(one)).toContain(`+    ${label}: privileged`);
+      expect(bot.lastComment(one)).toContain("0 to create, 1 to update");
+      await bot.comment(one, "svc sync");
+      expect(bot.lastComment(one)).toContain(`it changes Namespace guestbook, ${GRANTS}`);
+      expect(bot.changes()).toEqual([]);
+      const two = await bot.open({
+        "apps/fresh/a.yaml": configMap("fresh", { a: "1" }),
+        "argocd/fresh.yaml": asYaml(bot.resourceOf("fresh", { spec: managed("privileged") })),
+      });
+      expect(bot.lastComment(two)).toContain("Creates Namespace guestbook: that sets limits");
+    },
+  );
+
   test.each(["live", "both"])(
     "in diff_mode %s it needs the approval even if the difference is ignored",
     async (mode) => {

@@ -10,6 +10,7 @@ import {
 } from "../diff/diff-task.js";
 import { type ObjectAnswers, readIgnoreRules } from "../diff/live/live-objects.js";
 import { askedAbout, type TrialOrder, withTrials } from "../diff/live/trial-order.js";
+import { withManagedNamespace } from "../diff/managed-namespaces.js";
 import { applicationSyncOptions, keyOf } from "../diff/manifest-key.js";
 import { remarked } from "../diff/summarise.js";
 import { type ApplicationSpec, destinationOf, type Manifest, specEqual } from "../model/application.js";
@@ -262,10 +263,13 @@ function inputOf(
 ): Omit<DiffInput, "secretsInGit" | "sensitiveKinds" | "syncOptions"> {
   const { head, base, live } = subject;
   const stays = staysInCluster(subject);
-  return {
+  const renders = {
     base: stays === "no" ? jsonText<readonly Manifest[]>([]) : sides.base.manifests,
-    mayMove: stays === "perhaps",
     head: sides.head.manifests,
+  };
+  return {
+    ...withManagedNamespace(renders, { from: stays === "no" ? undefined : base.spec, to: head.spec }),
+    mayMove: stays === "perhaps",
     destinationNamespace: destinationOf(head.spec).namespace,
     baseNamespace: destinationOf(base.spec).namespace,
     placeholders: { base: sides.base.renderedAt, head: sides.head.renderedAt },

@@ -9,6 +9,7 @@ import {
   sizeOf,
 } from "../diff/diff-task.js";
 import { normaliseLive, readIgnoreRules, withEqualMasks } from "../diff/live/live-objects.js";
+import { withManagedNamespace } from "../diff/managed-namespaces.js";
 import { hasSyncOption, isHook, type ManifestIdentity, namespacesOf, titleOf, valuesIn } from "../diff/manifest-key.js";
 import { summarise, type Sides } from "../diff/summarise.js";
 import { CRD, takenAlong, typeOf } from "../diff/taken-along.js";
@@ -72,11 +73,12 @@ export async function renderPreview(
   const [from, to] = [destinationOf((base ?? head).application.spec), destinationOf(head.application.spec)];
   const { change, settings, compute, redact } = context;
   const stays = sameCluster(from, to);
+  // In another cluster everything is created.
+  const replaced = stays === "no" ? undefined : base?.application.spec;
+  const renders = { base: stays === "no" ? NOTHING : before.value, head: after.value };
   const input: DiffInput = {
-    // In another cluster everything is created.
-    base: stays === "no" ? NOTHING : before.value,
+    ...withManagedNamespace(renders, { from: replaced, to: head.application.spec }),
     mayMove: stays === "perhaps",
-    head: after.value,
     destinationNamespace: to.namespace,
     baseNamespace: from.namespace,
     syncOptions: await syncOptionsOf(head.application.spec, context.deployer),

@@ -17,7 +17,7 @@ export interface InCluster extends Sides {
   readonly lastApplied: JsonObject | undefined;
   /** What Kubernetes makes of the head's object. */
   readonly answer: Answered<JsonObject> | undefined;
-  /** False for hooks and generated names, which Argo CD does not report: for these the renders are compared. */
+  /** False for hooks, generated names and some Namespaces, which Argo CD does not report: for these the renders are compared. */
   readonly inCluster: boolean;
 }
 
@@ -36,10 +36,10 @@ export function withLive(
   );
   const rendered = inTurn.map(([key, found]): InCluster => {
     const pair = withoutOldStatus(found);
-    const inCluster = !pair.hook && pair.identity.name !== "";
-    if (!inCluster) return { ...pair, ...liveSides(undefined), answer: undefined, inCluster };
     const liveAt = liveKey(pair, left);
     const resource = left.get(liveAt);
+    const inCluster = !pair.hook && pair.identity.name !== "" && !(resource === undefined && isChangedNamespace(pair));
+    if (!inCluster) return { ...pair, ...liveSides(undefined), answer: undefined, inCluster };
     left.delete(liveAt);
     const answer = answers[key];
     const placed = resource?.namespace === "" ? withoutNamespace(pair) : pair;
@@ -52,6 +52,11 @@ export function withLive(
       return { identity: identityOf(resource), ...sides, ...liveSides(resource) };
     });
   return [...rendered, ...extra];
+}
+
+/** Argo CD does not report the Namespace that it makes of a definition, as `withManagedNamespace` has it. */
+function isChangedNamespace({ identity: { group, kind }, base, head }: Sides): boolean {
+  return group === "" && kind === "Namespace" && base !== undefined && head !== undefined && !jsonEqual(base, head);
 }
 
 /** The pair without a status that is the same on both sides: Argo CD writes the one in the cluster, which is not compared. */
