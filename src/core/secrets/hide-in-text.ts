@@ -14,10 +14,10 @@ const HIDDEN = "(hidden)";
  * everything is left out: a value may contain any character, and the message may have been cut.
  */
 export function hideInMessage(message: string): string {
-  const text = message
-    .replace(QUOTES, '"')
-    .replace(AUTHORIZATION, `$1${HIDDEN}`)
-    .replace(HELM_PARAMETER, (_, option: string, pair: string) => option + withoutValue(pair));
+  const open = message.replace(QUOTES, '"').replace(AUTHORIZATION, `$1${HIDDEN}`);
+  const pairs = [...open.matchAll(HELM_PARAMETER)].map(([, , pair = ""]) => unquoted(pair).split("=", 2));
+  const named = new Set(pairs.flatMap(([name, value]) => namedBeside(name, value)));
+  const text = open.replace(HELM_PARAMETER, (_, option: string, pair: string) => option + withoutValue(pair, named));
   if (!/data/i.test(text)) return withoutCredentials(text, "every");
   const patched = PATCHED_DATA.test(text) ? text.replace(PATCHED_VALUE, `$1${HIDDEN}`) : text;
   const fields = patched.replace(REJECTED_FIELD, `$1${HIDDEN}`);
@@ -34,9 +34,13 @@ const AUTHORIZATION =
  */
 const HELM_PARAMETER = /(--set(?:-[a-z]{1,10})?[= ])("(?:[^"\\\n]|\\.)*"?|'[^'\n]*'|\S+)/g;
 
-function withoutValue(pair: string): string {
+function withoutValue(pair: string, named: ReadonlySet<string>): string {
   const [name = ""] = pair.split("=", 1);
-  return SENSITIVE.test(name) ? `${name}=${HIDDEN}` : pair;
+  return SENSITIVE.test(name) || named.has(unquoted(name)) ? `${name}=${HIDDEN}` : pair;
+}
+
+function unquoted(text: string): string {
+  return text.replace(/^["']|["']$/g, "");
 }
 
 /** The key of a Secret's or ConfigMap's values, and what begins after it: a map of Go, of JSON, or of YAML. */
@@ -155,15 +159,28 @@ function hiddenMember(value: Json, name: string, mark: Mark): Json {
   return hiddenValue(value, mark);
 }
 
-function hiddenValue(value: Json, mark: Mark): Json {
-  if (isList(value)) return value.map((item) => hiddenValue(item, mark));
+function hiddenValue(value: Json, mark: Mark, holding: ReadonlySet<string> = NO_NAMES): Json {
+  if (isList(value)) {
+    const named = new Set(value.flatMap((item) => (isJsonObject(item) ? namedBeside(item.name, item.value) : [])));
+    return value.map((item) => hiddenValue(item, mark, named));
+  }
   if (!isJsonObject(value)) return value;
   // A parameter or an environment variable has its name beside its value.
-  const named = typeof value.name === "string" && SENSITIVE.test(value.name);
+  const names = [value.name, value.key].filter((name) => typeof name === "string");
+  const named = names.some((name) => SENSITIVE.test(name) || holding.has(name));
   return mapMembers(value, (member, name) =>
     named && /^(?:value|string|array|map)$/.test(name) ? allHidden(member, mark) : hiddenMember(member, name, mark),
   );
 }
+
+/** The parameter of Helm that holds what this one names: `env[0].value` beside `env[0].name`, if that is `DB_PASSWORD`. */
+function namedBeside(name: Json | undefined, value: Json | undefined): readonly string[] {
+  const names =
+    typeof name === "string" && name.endsWith(".name") && typeof value === "string" && SENSITIVE.test(value);
+  return names ? [name.replace(/name$/, "value")] : [];
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 /** Members that are YAML in one text: Helm values, and what a set patches its template with or generates from. */
 const TEXTS = new Set(["values", "templatePatch", "elementsYaml"]);

@@ -8,12 +8,25 @@ const application = (helm: Manifest) =>
 const shown = (base: Manifest, head: Manifest) =>
   diff([application(base)], [application(head)]).resources[0]?.diff ?? "";
 
+const parameters = (all: Readonly<Record<string, string>>) =>
+  Object.entries(all).map(([name, value]) => ({ name, value }));
+
 describe("what looks secret in an Application is hidden, and its change stays visible", () => {
   test.each<[string, Manifest, Manifest]>([
     [
       "a parameter",
       { parameters: [{ name: "db.password", value: "S3CR3T-1" }] },
       { parameters: [{ name: "db.password", value: "S3CR3T-2" }] },
+    ],
+    [
+      "a parameter that another one names",
+      { parameters: parameters({ "env[1].name": "DB_PASSWORD", "env[1].value": "S3CR3T-1" }) },
+      { parameters: parameters({ "env[1].value": "S3CR3T-2", "env[1].name": "DB_PASSWORD" }) },
+    ],
+    [
+      "a value whose name is a key",
+      { valuesObject: { env: [{ key: "DB_PASSWORD", value: "S3CR3T-1" }] } },
+      { valuesObject: { env: [{ key: "DB_PASSWORD", value: "S3CR3T-2" }] } },
     ],
     ["a value", { valuesObject: { db: { apiKey: "S3CR3T-1" } } }, { valuesObject: { db: { apiKey: "S3CR3T-2" } } }],
     [
@@ -50,12 +63,16 @@ describe("what looks secret in an Application is hidden, and its change stays vi
 
   test("other parameters are shown, and equal sides are no change", () => {
     const helm = {
-      parameters: [{ name: "keycloak.image.tag", value: "1" }],
+      parameters: parameters({ "env[0].name": "DB_HOST", "env[0].value": "db", "keycloak.image.tag": "1" }),
       valuesObject: { replicas: 2, token: "a" },
     };
     expect(diff([application(helm)], [application(helm)]).resources).toEqual([]);
-    const text = shown(helm, { ...helm, parameters: [{ name: "keycloak.image.tag", value: "2" }] });
+    const text = shown(helm, {
+      ...helm,
+      parameters: parameters({ "env[0].name": "DB_HOST", "env[0].value": "db-2", "keycloak.image.tag": "2" }),
+    });
     expect(text).toMatch(/^-.*value: "1"\n\+.*value: "2"/m);
+    expect(text).toContain("value: db-2");
   });
 
   test.each<[string, (value: string) => Manifest]>([
