@@ -200,6 +200,26 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     expect(bot.changes()).toEqual([]);
   });
 
+  test.each([
+    ["v3.5.1", {}],
+    ["v3.0.0", { enabled: false }],
+  ])(
+    "a new application of a set below the parent that Argo CD %s deploys by itself is bound by them, too: %j",
+    async (version, automated) => {
+      const prod = { spec: { destination: { server: OWN, namespace: "shop" } } };
+      const bot = await family(host, { rule: "allowed_users: [bo]", prod, argocd: { version } });
+      const options = { namespace: "argocd", path: "lane", spec: { syncPolicy: { automated } } };
+      const one = await bot.open({
+        "children/set.yaml": asYaml(shopsResource(bot.forge.cloneUrl("acme/deploy"), names("de"), options)),
+        "lane/more.yaml": asYaml(object),
+      });
+      await bot.approve(one);
+      await bot.comment(one, "svc sync");
+      expect(bot.lastComment(one)).toContain(bound);
+      expect(bot.changes()).toEqual([]);
+    },
+  );
+
   const bound = "the rules of prod hold, because prod deploys to the namespace shop, too";
   const unseen =
     "- `harmless`: a sync of root changes it; it could not be evaluated: the plan cannot show what goes with it";

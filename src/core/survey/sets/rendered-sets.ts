@@ -14,7 +14,6 @@ import {
   type Application,
   type ApplicationSet,
   type ApplicationSpec,
-  isAutoSynced,
   isRollingSync,
   projectOf,
   type SetId,
@@ -32,7 +31,7 @@ import type { Stoppable } from "../../ports/context.js";
 import type { Deployer } from "../../ports/deployer.js";
 import type { Previewed } from "../../render/preview.js";
 import { asChanged, type Reached, type Surroundings } from "../children.js";
-import { memberOf, unknownMember } from "../members.js";
+import { autoSyncAmong, memberOf, unknownMember } from "../members.js";
 import { createPreviews, type PreviewOrder, readsOnlyKnown } from "../previews.js";
 import type { Survey } from "../survey.js";
 import { changedSettings, withheldBecause, withReads } from "./application-sets.js";
@@ -121,7 +120,7 @@ export interface ShowingSource extends ExpansionSource {
 export async function reachedBySet(
   set: RenderedSet,
   around: Surroundings,
-  context: ShowingSource & Stoppable,
+  context: ShowingSource & Stoppable & { readonly deployer: Pick<Deployer, "check"> },
 ): Promise<readonly Reached[]> {
   const { signal, log } = context;
   const name = around.nameOf(set.namespace, set.name);
@@ -130,6 +129,10 @@ export async function reachedBySet(
     const withheld = await withholding(set, name, around, context);
     if (withheld !== undefined) return reachedUnknown([applicationName(name)], reachedBy, withheld);
     const { base, head } = await expansionOf(set, context);
+    const syncsItself = await autoSyncAmong(
+      head.map(({ spec }) => spec),
+      context.deployer,
+    );
     const named = (side: readonly Application[]) => groupedBy(side, (one) => one.name);
     const [old, young] = [named(base), named(head)];
     const settings = changedSettings(sidesOf(set));
@@ -158,7 +161,7 @@ export async function reachedBySet(
         if (kept && running !== undefined && before.every((other) => specEqual(other, spec))) return [];
         const member = memberOf({ application, head: spec, before, reachedBy, change: context.change });
         const operates = (one.alsoGiven?.operation ?? null) !== null;
-        const deploysItself = isAutoSynced(spec) || operates || (set.head !== undefined && isRollingSync(set.head));
+        const deploysItself = syncsItself(spec) || operates || (set.head !== undefined && isRollingSync(set.head));
         return [{ member: { ...member, definition: asChanged(member.definition) }, deploysItself }];
       });
     });
