@@ -22,11 +22,11 @@ import type { Rollout } from "../../core/model/rollout.js";
 import { leavesOut, type Log } from "../../core/ports/log.js";
 import type { HoldStore, LockStore, RolloutStore, WaitStore } from "../../core/ports/stores.js";
 import { RedisScript } from "../../http/redis.js";
-import { HOST_IDS, KEYS } from "../../names.js";
+import { KEYS } from "../../names.js";
 import { byApplication, byBegin, bySince } from "../stores.js";
 import type { RedisConnection } from "./connection.js";
 import { KeyIndex } from "./key-index.js";
-import { orUndefined, readEach, readKeys, readStored, stored, unreadable } from "./stored-value.js";
+import { orUndefined, readEach, readKeys, readStored, stored, unreadable, vouched } from "./stored-value.js";
 
 const ACQUIRE = new RedisScript(new URL("acquire.lua", import.meta.url));
 const RELEASE = new RedisScript(new URL("release.lua", import.meta.url));
@@ -210,18 +210,7 @@ function readPlaces(records: readonly string[], key: string): readonly z.infer<t
 
 const holdRecord = z.object({
   v: z.literal(1),
-  hold: z.object({
-    id: z.string(),
-    applications: z.array(z.string()),
-    reason: z.string(),
-    by: z.object({
-      provider: z.enum([...HOST_IDS, "oidc", "basic", "api-token"]),
-      id: z.string(),
-      login: z.string(),
-    }),
-    since: stored.time,
-    until: stored.time,
-  }),
+  hold: vouched<Hold>(z.object({ id: z.string(), since: stored.time, until: stored.time })),
 });
 
 /** Holds under `svc:hold:<id>`, which Redis removes at their end. */
@@ -255,44 +244,9 @@ function readHold(text: string, key: string): Hold {
   return readStored(holdRecord, text, "a hold", key).hold;
 }
 
-const followed = z.object({
-  application: stored.application,
-  goal: z.enum(["run", "go"]),
-  origin: z.string(),
-  healthy: z.boolean(),
-  existed: z.boolean(),
-  wasBroken: z.boolean().optional(),
-  definition: z.string().optional(),
-  seen: z.string().optional(),
-  destination: z.object({ cluster: z.string(), namespace: z.string() }).optional(),
-  state: z.object({
-    kind: z.enum(["waiting", "reached", "failing", "failed", "manual"]),
-    why: z.string(),
-    message: z.string().optional(),
-    since: stored.time,
-  }),
-});
-
 const rolloutRecord = z.object({
   v: z.literal(1),
-  rollout: z.object({
-    change: stored.change,
-    merged: stored.revision,
-    since: stored.time,
-    until: stored.time,
-    ended: orUndefined(stored.time),
-    approval: z.enum(["given", "missing", "unknown"]),
-    applications: z.array(followed),
-    deployed: z.array(
-      z.object({
-        application: stored.application,
-        outcome: z.enum(["started", "succeeded", "failed", "unknown"]),
-        user: z.string(),
-        timestamp: stored.time,
-        seconds: z.number().optional(),
-      }),
-    ),
-  }),
+  rollout: vouched<Rollout>(z.object({ change: stored.change, merged: stored.revision, until: stored.time })),
 });
 
 /**

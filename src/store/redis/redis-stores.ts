@@ -3,7 +3,6 @@ import { RedisStore } from "connect-redis";
 import type { Store as SessionStore } from "express-session";
 import { LRUCache } from "lru-cache";
 import * as z from "zod";
-import { COMMAND_NAMES } from "../../core/commands/commands.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
   changeRequestKey,
@@ -28,7 +27,7 @@ import type { LiveFeed, LiveRun } from "../../core/ports/live-feed.js";
 import type { Log } from "../../core/ports/log.js";
 import type { AttemptCounter, ContentBudget, ContentLimit, DeploymentStore, Taken } from "../../core/ports/stores.js";
 import { keepSubscribed, type RedisClient, RedisScript, type StoreConnection } from "../../http/redis.js";
-import { HOST_IDS, KEYS, SERVICE } from "../../names.js";
+import { KEYS } from "../../names.js";
 import { MemoryLiveFeed } from "../memory/memory-stores.js";
 import { MemoryContentBudget } from "../memory/outbox.js";
 import { byApplication, type Stores } from "../stores.js";
@@ -38,7 +37,7 @@ import { RedisHoldStore, RedisLockStore, RedisRolloutStore, RedisWaitStore } fro
 import { RedisPlanStore } from "./plan-store.js";
 import type { RedisConfig } from "./redis-config.js";
 import { RedisMarkStore, RedisStatusStore } from "./status-store.js";
-import { orUndefined, readEach, readStored, stored } from "./stored-value.js";
+import { readEach, readStored, stored, vouched } from "./stored-value.js";
 import { RedisUserStore } from "./user-store.js";
 
 /** Stores in Redis. It may be unavailable at the start or later; the stores work again as soon as it answers. */
@@ -135,30 +134,15 @@ class RedisContentBudget implements ContentBudget {
   }
 }
 
-const deployment: z.ZodType<Deployment> = z.object({
-  application: stored.application,
-  uid: orUndefined(z.string()),
-  change: stored.change,
-  revision: stored.revision,
-  baseRevision: orUndefined(stored.revision),
-  basePinned: orUndefined(z.boolean()),
-  outcome: z.enum(["started", "succeeded", "failed", "unknown"]),
-  pins: z.array(z.object({ position: z.int().positive(), revision: stored.revision })),
-  specBefore: stored.spec,
-  specWritten: orUndefined(stored.spec),
-  specReplaced: orUndefined(stored.spec),
-  given: orUndefined(z.object({ parent: stored.application, set: z.string() })),
-  approvers: z.array(z.string()),
-  user: z.string(),
-  reverted: orUndefined(z.string()),
-  overridden: orUndefined(z.array(z.object({ check: z.string(), by: z.array(z.string()) }))),
-  runId: orUndefined(z.string()),
-  health: orUndefined(z.object({ timeoutMs: z.int().positive(), onFailure: z.enum(["keep", "rollback"]) })),
-  undoing: orUndefined(z.object({ health: z.string(), message: z.string() })),
-  timestamp: stored.time,
-  seconds: orUndefined(z.number()),
-  settledAt: orUndefined(stored.time),
-});
+const deployment = vouched<Deployment>(
+  z.object({
+    application: stored.application,
+    change: stored.change,
+    revision: stored.revision,
+    outcome: z.enum(["started", "succeeded", "failed", "unknown"]),
+    specBefore: stored.spec,
+  }),
+);
 
 const deploymentRecord = z.object({ v: z.literal(1), deployment });
 
@@ -224,30 +208,7 @@ function deploymentKey(application: ApplicationName): string {
   return KEYS.deployment + application;
 }
 
-const auditEntry: z.ZodType<AuditEntry> = z.object({
-  at: stored.time,
-  runId: z.string(),
-  delivery: z.string(),
-  who: z.union([
-    z.literal(SERVICE),
-    z.object({ host: z.enum([...HOST_IDS, "oidc", "basic", "api-token"]), id: z.string(), login: z.string() }),
-  ]),
-  change: orUndefined(stored.change),
-  head: orUndefined(stored.revision),
-  action: z.enum(AUDIT_ACTIONS),
-  command: orUndefined(z.enum(COMMAND_NAMES)),
-  applications: z.array(
-    z.object({
-      application: stored.application,
-      outcome: z.string(),
-      detail: orUndefined(z.string()),
-      message: orUndefined(z.string()),
-    }),
-  ),
-  reason: orUndefined(z.string()),
-  seconds: orUndefined(z.number().nonnegative()),
-});
-
+const auditEntry = vouched<AuditEntry>(z.object({ at: stored.time, runId: z.string(), action: z.enum(AUDIT_ACTIONS) }));
 const auditRecord = z.object({ v: z.literal(1), entry: auditEntry });
 
 /** @param id of the entry in the stream. @throws {StoredValueUnreadable} */
@@ -290,19 +251,7 @@ class RedisAuditLog implements AuditLog {
 const KEPT_MS = 15 * 60_000;
 const MAX_ENDED = 1_000;
 
-const phase = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("waiting") }),
-  z.object({ kind: z.literal("running"), done: z.number(), total: z.number(), message: z.string() }),
-  z.object({ kind: z.literal("ended"), outcome: z.enum(["succeeded", "failed", "unknown"]) }),
-]);
-
-const liveRun = z.object({
-  runId: z.string(),
-  command: z.enum(COMMAND_NAMES),
-  startedAt: z.string(),
-  applications: z.array(z.object({ application: stored.application, phase })),
-  ended: z.boolean(),
-});
+const liveRun = vouched<LiveRun>(z.object({ runId: z.string(), startedAt: z.string(), ended: z.boolean() }));
 
 const message = z.object({ v: z.literal(1), from: z.string(), change: stored.change, run: liveRun });
 
