@@ -30,6 +30,14 @@ export function keepSubscribed(
   redis.on("ready", () => void redis.subscribe(channel).then(done, failed));
 }
 
+/**
+ * A value that only svc writes: what identifies it is checked, and the version of its record vouches for the rest of its shape.
+ * Whoever changes the shape raises the version.
+ */
+export function vouched<T extends object>(identity: z.ZodType<Partial<T>>) {
+  return z.custom<T>((value) => identity.safeParse(value).success);
+}
+
 /** A Lua script. The head of its file describes keys, arguments and result. */
 export class RedisScript {
   readonly #lua: string;

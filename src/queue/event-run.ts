@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { applicationName, revision } from "../core/model/brand.js";
+import type { ApplicationName } from "../core/model/brand.js";
 import { ifReadable, LeaseLost, StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
 import { isJsonObject, parseJson } from "../core/model/json.js";
 import type { Lock } from "../core/model/lock.js";
-import { hasDone, isNoted, type RunNotes } from "../core/model/progress.js";
+import { hasDone, isNoted, type RunNotes, type StartedApplication } from "../core/model/progress.js";
 import { type RunEnd, type RunJournal, Stopped, type StopReason, IDS_KEPT_MS } from "../core/ports/event-queue.js";
 import type { StoreConnection } from "../http/redis.js";
 import { STORE_TITLE } from "../names.js";
@@ -219,24 +219,11 @@ function isHandedBack({ reason }: AbortSignal): boolean {
   return reason instanceof Stopped && reason.reason === "handed-back";
 }
 
-const application = z.string().min(1).transform(applicationName);
-
-const startedApplication = z
-  .object({
-    application,
-    lastOperation: z.string().optional(),
-    pins: z.array(z.object({ position: z.int().positive(), revision: z.string().transform(revision) })),
-    revision: z.string().transform(revision),
-    destination: z.object({ cluster: z.string(), namespace: z.string() }),
-    after: z.array(application),
-  })
-  .transform(({ lastOperation, ...noted }) => ({ ...noted, lastOperation }));
-
+/** Only this service writes notes, so the version vouches for the rest of their shape. */
 const notes = z.object({
   v: z.literal(1),
-  started: z.array(startedApplication).optional(),
-  skipped: z.array(application).optional(),
-  // Only this service writes these, so the version vouches for the rest of their shape.
+  started: z.array(z.custom<StartedApplication>(isJsonObject)).optional(),
+  skipped: z.array(z.custom<ApplicationName>((name) => typeof name === "string")).optional(),
   takenOver: z.array(z.custom<Lock>(isJsonObject)).optional(),
   result: z.custom<RunNotes["result"]>((value) => isJsonObject(value) && isNoted(value)).optional(),
 });

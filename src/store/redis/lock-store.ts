@@ -21,12 +21,12 @@ import { PLAN_LIFETIME_MS } from "../../core/model/plan/plan.js";
 import type { Rollout } from "../../core/model/rollout.js";
 import { leavesOut, type Log } from "../../core/ports/log.js";
 import type { HoldStore, LockStore, RolloutStore, WaitStore } from "../../core/ports/stores.js";
-import { RedisScript } from "../../http/redis.js";
+import { RedisScript, vouched } from "../../http/redis.js";
 import { KEYS } from "../../names.js";
 import { byApplication, byBegin, bySince } from "../stores.js";
 import type { RedisConnection } from "./connection.js";
 import { KeyIndex } from "./key-index.js";
-import { orUndefined, readEach, readKeys, readStored, stored, unreadable, vouched } from "./stored-value.js";
+import { orUndefined, readEach, readKeys, readStored, stored, unreadable } from "./stored-value.js";
 
 const ACQUIRE = new RedisScript(new URL("acquire.lua", import.meta.url));
 const RELEASE = new RedisScript(new URL("release.lua", import.meta.url));

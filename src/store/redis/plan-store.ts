@@ -9,9 +9,10 @@ import {
 } from "../../core/model/change-request.js";
 import { type Plan, PLAN_LIFETIME_MS } from "../../core/model/plan/plan.js";
 import type { PlanStore } from "../../core/ports/stores.js";
+import { vouched } from "../../http/redis.js";
 import { KEYS } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
-import { readStored, stored, vouched } from "./stored-value.js";
+import { readStored, stored } from "./stored-value.js";
 
 const plan = vouched<Plan>(z.object({ change: stored.change, head: stored.revision, plannedAt: stored.time }));
 const planRecord = z.object({ v: z.literal(1), id: z.string(), plan });

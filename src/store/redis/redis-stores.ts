@@ -26,7 +26,7 @@ import {
 import type { LiveFeed, LiveRun } from "../../core/ports/live-feed.js";
 import type { Log } from "../../core/ports/log.js";
 import type { AttemptCounter, ContentBudget, ContentLimit, DeploymentStore, Taken } from "../../core/ports/stores.js";
-import { keepSubscribed, type RedisClient, RedisScript, type StoreConnection } from "../../http/redis.js";
+import { keepSubscribed, type RedisClient, RedisScript, type StoreConnection, vouched } from "../../http/redis.js";
 import { KEYS } from "../../names.js";
 import { MemoryLiveFeed } from "../memory/memory-stores.js";
 import { MemoryContentBudget } from "../memory/outbox.js";
@@ -37,7 +37,7 @@ import { RedisHoldStore, RedisLockStore, RedisRolloutStore, RedisWaitStore } fro
 import { RedisPlanStore } from "./plan-store.js";
 import type { RedisConfig } from "./redis-config.js";
 import { RedisMarkStore, RedisStatusStore } from "./status-store.js";
-import { readEach, readStored, stored, vouched } from "./stored-value.js";
+import { readEach, readStored, stored } from "./stored-value.js";
 import { RedisUserStore } from "./user-store.js";
 
 /** Stores in Redis. It may be unavailable at the start or later; the stores work again as soon as it answers. */

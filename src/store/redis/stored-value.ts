@@ -30,14 +30,6 @@ export function orUndefined<T>(schema: z.ZodType<T>) {
 }
 
 /**
- * A value that only svc writes: what identifies it is checked, and the version of its record vouches for the rest of its shape.
- * Whoever changes the shape raises the version.
- */
-export function vouched<T extends object>(identity: z.ZodType<Partial<T>>) {
-  return z.custom<T>((value) => identity.safeParse(value).success);
-}
-
-/**
  * Damaged values and those of a newer version are reported, never guessed at. `what` names the value for users, `key` its place,
  * and `cure` what to do if the key holds more than this value. @throws {StoredValueUnreadable}
  */
