@@ -230,7 +230,7 @@ export function escapeHtml(text: string): string {
 /**
  * A sentence of ours that contains untrusted names, on one line. Escapes Markdown and HTML. Hosts find mentions and links
  * after they resolved escapes, so a zero-width space follows `@`, `#`, `!` and the start of an address. They find formulas between
- * dollar signs in the same way, but not across tags: https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting/writing-mathematical-expressions#writing-dollar-signs-in-line-with-and-within-mathematical-expressions
+ * dollar signs in the same way, but not across tags.
  */
 export function sentence(text: string): string {
   return oneLine(shortened(text, 1000))

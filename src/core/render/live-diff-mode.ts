@@ -8,9 +8,8 @@ import {
   sizeOfAnswers,
   trialOrderTask,
 } from "../diff/diff-task.js";
-import { type ObjectAnswers, readIgnoreRules } from "../diff/live/live-objects.js";
+import { type ObjectAnswers, readIgnoreRules, withManagedNamespace } from "../diff/live/live-objects.js";
 import { askedAbout, type TrialOrder, withTrials } from "../diff/live/trial-order.js";
-import { withManagedNamespace } from "../diff/managed-namespaces.js";
 import { applicationSyncOptions, keyOf } from "../diff/manifest-key.js";
 import { remarked } from "../diff/summarise.js";
 import { type ApplicationSpec, destinationOf, type Manifest, specEqual } from "../model/application.js";

@@ -8,8 +8,7 @@ import {
   sensitiveText,
   sizeOf,
 } from "../diff/diff-task.js";
-import { normaliseLive, readIgnoreRules, withEqualMasks } from "../diff/live/live-objects.js";
-import { withManagedNamespace } from "../diff/managed-namespaces.js";
+import { normaliseLive, readIgnoreRules, withEqualMasks, withManagedNamespace } from "../diff/live/live-objects.js";
 import { hasSyncOption, isHook, type ManifestIdentity, namespacesOf, titleOf, valuesIn } from "../diff/manifest-key.js";
 import { summarise, type Sides } from "../diff/summarise.js";
 import { CRD, takenAlong, typeOf } from "../diff/taken-along.js";

@@ -1,7 +1,15 @@
 import * as z from "zod";
 import { matchesName, patternProblem } from "../../../config/pattern.js";
-import type { ApplicationSpec, Manifest } from "../../model/application.js";
-import { isJsonObject, type Json, jsonEqual, type JsonObject, type JsonText, readJsonText } from "../../model/json.js";
+import { type ApplicationSpec, destinationOf, type Manifest } from "../../model/application.js";
+import {
+  isJsonObject,
+  type Json,
+  jsonEqual,
+  type JsonObject,
+  type JsonText,
+  jsonText,
+  readJsonText,
+} from "../../model/json.js";
 import type { LiveResource, LiveState, ObjectAnswer } from "../../ports/deployer.js";
 import { isSecret } from "../../secrets/hide-values.js";
 import { normalise } from "../manifest-diff.js";
@@ -232,4 +240,37 @@ export function writesIgnored(ignored: IgnoreRules, identity: ManifestIdentity):
   if (ignored.respected === "yes") return false;
   const { pointers, byArgoCd } = ignoredOf(ignored, identity);
   return !ignored.compared || ignored.unread || pointers.length > 0 || byArgoCd.length > 0;
+}
+
+interface BothRenders {
+  readonly base: JsonText<readonly Manifest[]>;
+  readonly head: JsonText<readonly Manifest[]>;
+}
+
+/**
+ * The renders, and before them the Namespace to which the head's definition gives other labels or annotations than the base's: a sync
+ * writes it, unless it is rendered (`syncNamespace` in Argo CD's `controller/sync_namespace.go`).
+ */
+export function withManagedNamespace(
+  { base, head }: BothRenders,
+  { from, to }: { readonly from: ApplicationSpec | undefined; readonly to: ApplicationSpec },
+): BothRenders {
+  const managed = managedNamespace(to);
+  const stays = from !== undefined && destinationOf(from).namespace === destinationOf(to).namespace;
+  const before = stays ? managedNamespace(from) : undefined;
+  if (managed === undefined || !isJsonObject(metadataOf(to)) || jsonEqual(before, managed)) return { base, head };
+  const behind = (first: Manifest, rest: BothRenders["base"]) => jsonText([first, ...readJsonText(rest)]);
+  return { base: before === undefined ? base : behind(before, base), head: behind(managed, head) };
+}
+
+function managedNamespace(spec: ApplicationSpec): Manifest | undefined {
+  const { namespace: name } = destinationOf(spec);
+  if (name === "" || !applicationSyncOptions(spec).includes("CreateNamespace=true")) return undefined;
+  const metadata = metadataOf(spec);
+  const { labels, annotations } = isJsonObject(metadata) ? metadata : {};
+  return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels, annotations } };
+}
+
+function metadataOf({ syncPolicy }: ApplicationSpec) {
+  return isJsonObject(syncPolicy) ? syncPolicy.managedNamespaceMetadata : undefined;
 }
