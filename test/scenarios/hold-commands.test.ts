@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { endOfHold } from "../../src/core/commands/hold.js";
 import { revision } from "../../src/core/model/brand.js";
+import { StoreUnavailable } from "../../src/core/model/errors.js";
 import { loggedIn, startWithLogin } from "../attacks/logged-in.js";
 import { type Bot, HOSTS, REPOSITORY, startBot } from "./bot.js";
 import { applicationResource, changeOf } from "./resources.js";
@@ -36,6 +37,29 @@ describe.each(HOSTS)("svc hold on %s", (host) => {
       ["released", "release", undefined],
       ["held", "hold", "until "],
     ]);
+  });
+
+  test("and svc release whose answer of the store is lost say what happened, and the trail has it", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    const { holds } = bot.stores;
+    const [save, remove] = [holds.save.bind(holds), holds.remove.bind(holds)];
+    const lost = new Set<string>();
+    const lose = async <T>(what: string, done: Promise<T>): Promise<T> => {
+      const answer = await done;
+      if (lost.has(what)) return answer;
+      lost.add(what);
+      throw new StoreUnavailable("failed to connect to Redis: timed out");
+    };
+    holds.save = (...given) => lose("save", save(...given));
+    holds.remove = (...given) => lose("remove", remove(...given));
+    await bot.comment(one, "svc hold -a web --reason x");
+    expect(bot.lastComment(one)).toMatch(/Held until .*: `web`\./);
+    await bot.comment(one, "svc release");
+    expect(bot.lastComment(one)).toContain("Not held any more by `ana`: `web`.");
+    expect([...lost]).toEqual(["save", "remove"]);
+    const trail = await bot.stores.audit.list({ limit: 2 });
+    expect(trail.map(({ action }) => action)).toEqual(["released", "held"]);
   });
 
   test("and svc release name applications by a label of theirs", async () => {

@@ -6,6 +6,7 @@ import type { Application } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
+import { only, StoreUnavailable } from "../model/errors.js";
 import type { Hold } from "../model/hold.js";
 import { listed } from "../model/host-words.js";
 import type { CommandResult } from "../model/result.js";
@@ -13,6 +14,7 @@ import type { Settings } from "../model/settings.js";
 import { blankFacts } from "../policy/facts.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext } from "../ports/context.js";
+import type { HoldStore } from "../ports/stores.js";
 import { definedElsewhere, definedHere } from "../survey/driving-right.js";
 import { labelsFor, namesOf, selectedBy } from "./selection.js";
 
@@ -58,8 +60,23 @@ export async function hold(command: Command<"hold">, context: HoldContext): Prom
   const by = { provider: change.host, id: user.id, login: user.login };
   const since = now.toISOString();
   const made: Hold = { id: runId, applications: named, reason: reason.trim(), by, since, until: end.until };
-  await holds.save(made, now);
+  await keepHold(made, now, holds);
   return { kind: "held", hold: made };
+}
+
+/** Keeps a hold, and tries again where the store's answer is lost. @throws {StoreUnavailable} */
+export function keepHold(hold: Hold, now: Date, holds: Pick<HoldStore, "save">): Promise<void> {
+  const save = () => holds.save(hold, now);
+  return save().catch(only(StoreUnavailable, save));
+}
+
+/** Ends a hold. Where the store's answer is lost, one that is gone by the next one was ended. @throws {StoreUnavailable} */
+export function endHold(
+  id: string,
+  known: Hold | undefined,
+  holds: Pick<HoldStore, "remove">,
+): Promise<Hold | undefined> {
+  return holds.remove(id).catch(only(StoreUnavailable, async () => (await holds.remove(id)) ?? known));
 }
 
 /** The applications that a comment may hold, or why it may not. */
@@ -143,7 +160,7 @@ export async function release(
     const names = listed(partly.applications, MOST_LISTED);
     return notDone("release", `the hold of ${names} ends as a whole. Name all of it with -a`);
   }
-  const removed = await Promise.all(chosen.map(({ id }) => holds.remove(id)));
+  const removed = await Promise.all(chosen.map((one) => endHold(one.id, one, holds)));
   return { kind: "released", holds: removed.filter((one) => one !== undefined) };
 }
 

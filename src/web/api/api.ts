@@ -6,7 +6,7 @@ import { shippedFile } from "../../config/files.js";
 import type { Account } from "../../core/model/account.js";
 import { type ApplicationName, applicationName } from "../../core/model/brand.js";
 import { changeRequestName, type ChangeRequestRef } from "../../core/model/change-request.js";
-import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
+import { only, safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import type { Lock } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
 import { roleChange } from "../../core/ports/audit.js";
@@ -154,7 +154,9 @@ function userRoutes(parts: ApiParts): Router {
       async (request, admin) => {
         const update = readBody(request, roleUpdate);
         if (update.kind === "wrong") return update.answer;
-        return roleAnswer(await users.setRole(pathPart(request, "id"), update.value.role, admin), admin, parts);
+        const set = () => users.setRole(pathPart(request, "id"), update.value.role, admin);
+        // Tried again where the store's answer is lost: who changed a role must not go unrecorded.
+        return roleAnswer(await set().catch(only(StoreUnavailable, set)), admin, parts);
       },
       withoutQuery,
       express.json({ limit: "10kb", inflate: false }),

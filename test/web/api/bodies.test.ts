@@ -165,6 +165,39 @@ describe("releasing all locks of a change request", () => {
   });
 });
 
+test.each([
+  ["a hold", "held", "POST", "/api/v1/holds", { applications: ["web"], reason: "migration" }],
+  ["the release of a hold", "released", "DELETE", "/api/v1/holds/one", undefined],
+  ["a role", "role-changed", "PUT", "/api/v1/users/basic%3Aolga/role", { role: "admin" }],
+] as const)("%s whose answer is lost is recorded all the same", async (_what, action, method, path, json) => {
+  const { holds, users, audit } = site.stores;
+  const by = { provider: "basic", id: "basic:olga", login: "olga" } as const;
+  const [since, until] = [site.clock.now(), new Date(site.clock.now().getTime() + 60_000)].map((at) =>
+    at.toISOString(),
+  );
+  await holds.save(
+    { id: "one", applications: ["api"], reason: "x", by, since: since ?? "", until: until ?? "" },
+    site.clock.now(),
+  );
+  let lost = false;
+  const lose = async <T>(done: Promise<T>): Promise<T> => {
+    const answer = await done;
+    if (lost) return answer;
+    lost = true;
+    throw new StoreUnavailable("failed to connect to Redis: timed out");
+  };
+  const [save, remove, setRole] = [holds.save.bind(holds), holds.remove.bind(holds), users.setRole.bind(users)];
+  holds.save = (...given) => lose(save(...given));
+  holds.remove = (...given) => lose(remove(...given));
+  users.setRole = (...given) => lose(setRole(...given));
+  const answer = await admin.ask(path, { method, ...(json && { json }) });
+  expect([answer.status, answer.text, lost]).toEqual([200, expect.any(String), true]);
+  expect((await audit.list({ limit: 10, filter: { action } })).map(({ who }) => who)).toEqual([
+    { host: "basic", id: "basic:olga", login: "olga" },
+  ]);
+  expect(await holds.list()).toHaveLength(action === "held" ? 2 : action === "released" ? 0 : 1);
+});
+
 describe("changing a role", () => {
   const put = (options: Parameters<Visitor["ask"]>[1]) =>
     admin.ask("/api/v1/users/basic%3Aolga/role", { method: "PUT", ...options });
