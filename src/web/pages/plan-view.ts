@@ -3,6 +3,7 @@ import { clusterSentences, QUIET } from "../../comments/plan-application.js";
 import { againstCluster } from "../../comments/plan-diff.js";
 import { checkSentences } from "../../comments/plan-verdict.js";
 import { besidesSentence, commitSentence, secretSentences } from "../../core/diff/manifest-diff.js";
+import { changePagePath } from "../../core/model/change-request.js";
 import { type CheckResult, isFailed } from "../../core/model/check.js";
 import { counted, type HostWords, plainText } from "../../core/model/host-words.js";
 import {
@@ -27,6 +28,7 @@ import {
   shownDiff,
 } from "../../core/model/plan/plan.js";
 import type { HostPageOf } from "../addresses.js";
+import { colourDiff, colourYaml, showingCost } from "./colour-diff.js";
 import { shownChange } from "./page.js";
 
 /** Resources are expanded until this many lines are visible on the page. */
@@ -39,23 +41,39 @@ interface PlanViewOptions {
   readonly hostPageOf: HostPageOf;
 }
 
-/** Every application of a plan, and those that only the merge changes, with their whole diffs. */
+/** What a page holds of diffs, as `showingCost` counts. While it is made, its process does nothing else. */
+const MOST_SHOWN = 1024 * 1024;
+
+/** Every application of a plan, and those that only the merge changes, with their whole diffs as far as the page has room. */
 export function planView(plan: Plan, options: PlanViewOptions) {
-  let left = MOST_OPEN_LINES;
   const isBeyond = ({ content }: Preview) => content.kind === "beyond-limit";
   const views = [
     ...plan.applications.map((one) => applicationView(one, options)),
     ...plan.previews.filter((one) => !isBeyond(one)).map((one) => previewView(one, options)),
     ...unseenViews(plan.previews.filter(isBeyond)),
   ];
+  const room = { left: MOST_SHOWN };
+  // The smallest first, so that nobody can hide a small change behind large ones.
+  const bySize = views.flatMap(({ resources }) => resources).sort((one, other) => one.diff.length - other.diff.length);
+  const shown = new Set(bySize.filter(({ diff }) => taken(room, diff)));
+  const api = changePagePath(plan.change).replace("/changes/", "/api/v1/plans/");
+  const diff = `# It is not shown: this page would get too long. The API has it: ${api}`;
+  let left = MOST_OPEN_LINES;
   return views.map((view) => {
-    const resources = view.resources.map((resource) => {
+    const resources = view.resources.map((one) => {
+      const resource = resourceView(shown.has(one) ? one : { ...one, diff }, room);
       const open = resource.lines.length <= left;
       if (open) left -= resource.lines.length;
       return { ...resource, open };
     });
     return { ...view, resources };
   });
+}
+
+function taken(room: { left: number }, text: string): boolean {
+  const left = room.left - showingCost(text);
+  if (left >= 0) room.left = left;
+  return left >= 0;
 }
 
 /** Applications beyond the preview limit, in one entry per kind: an ApplicationSet may add thousands. */
@@ -133,8 +151,8 @@ function diffView(
   const hidden = changed.length + drifted.length;
   if (!withDiff) return { counts, cautions: [], failedChecks, resources: [], hidden };
   const resources = [
-    ...changed.map((resource) => ({ ...resourceView(resource), drift: false })),
-    ...drifted.map((resource) => ({ ...resourceView(resource), drift: true })),
+    ...changed.map((resource) => ({ ...resource, drift: false })),
+    ...drifted.map((resource) => ({ ...resource, drift: true })),
   ];
   return { counts, cautions: diff?.cautions ?? [], failedChecks, resources, hidden: 0 };
 }
@@ -311,86 +329,14 @@ function comparedSentences({ approximate, alreadyThere, kept }: AgainstCluster):
   ];
 }
 
-/** A changed object. `sides` is the whole object, if the diff leaves something out. */
-function resourceView({ action, title, hook, diff, sides }: ResourceChange) {
-  const both = (["before", "after"] as const).map((name) => ({ name, lines: colourYaml(sides?.[name] ?? "") }));
-  return { action, title, hook, lines: colourDiff(diff), sides: both.filter(({ lines }) => lines.length > 0) };
-}
-
-/** One line of a diff in pieces for colouring. The joined texts are the line as shown. */
-interface DiffLine {
-  readonly kind: "added" | "removed" | "place" | "same";
-  readonly pieces: readonly DiffPiece[];
-}
-
-interface DiffPiece {
-  /** `odd` is an invisible or direction-changing character, spelled out. */
-  readonly kind: "sign" | "plain" | "key" | "text" | "value" | "comment" | "odd";
-  readonly text: string;
-}
-
-/** Longer lines are not coloured. */
-const MOST_COLOURED = 1000;
-
-/** Splits YAML hunks into lines of coloured pieces. */
-export function colourDiff(diff: string): readonly DiffLine[] {
-  return linesIn(diff).map(lineOf);
-}
-
-/** Splits YAML into lines of coloured pieces, as lines that do not change. */
-function colourYaml(text: string): readonly DiffLine[] {
-  return linesIn(text).map((line) => lineOf(` ${line}`));
-}
-
-function linesIn(text: string): readonly string[] {
-  return text === "" ? [] : text.replace(/\n$/, "").split("\n");
-}
-
-function lineOf(line: string): DiffLine {
-  const kind = KINDS[line.slice(0, 1)] ?? "same";
-  if (kind === "place") return { kind, pieces: spelled([{ kind: "plain", text: line }]) };
-  const sign = /^[-+ ]/.exec(line)?.[0] ?? "";
-  const rest = line.slice(sign.length);
-  const pieces = rest.length > MOST_COLOURED ? [{ kind: "plain" as const, text: rest }] : yamlPieces(rest);
-  return { kind, pieces: [{ kind: "sign", text: sign }, ...spelled(pieces)] };
-}
-
-const KINDS: Readonly<Record<string, DiffLine["kind"]>> = { "+": "added", "-": "removed", "@": "place", "\\": "place" };
-
-/** Indentation and dashes, a key, and its value. Guesses from the single line, which is good enough for colours. */
-function yamlPieces(line: string): readonly DiffPiece[] {
-  const start = /^ *(?:- +)*/.exec(line)?.[0] ?? "";
-  const rest = line.slice(start.length);
-  const key = /^(?:"[^"]*"|'[^']*'|[^\s"'#:][^:]*):(?= |$)/.exec(rest)?.[0] ?? "";
-  const value = rest.slice(key.length);
-  const pieces: readonly DiffPiece[] = [
-    { kind: "plain", text: start },
-    { kind: "key", text: key.slice(0, -1) },
-    { kind: "plain", text: key.slice(-1) },
-    { kind: rest.startsWith("#") ? "comment" : valueKind(value.trim()), text: value },
-  ];
-  return pieces.filter(({ text }) => text !== "");
-}
-
-function valueKind(value: string): DiffPiece["kind"] {
-  if (/^["']/.test(value)) return "text";
-  if (/^(?:-?\d[\d.]*|true|false|null|~)$/.test(value)) return "value";
-  return "plain";
-}
-
-/** Invisible and direction-changing characters, which would make a diff read differently from what is deployed. */
-const DECEIVERS = /([\p{Cc}\p{Cf}\u2028\u2029])/u;
-
-function spelled(pieces: readonly DiffPiece[]): readonly DiffPiece[] {
-  return pieces.flatMap(({ kind, text }): readonly DiffPiece[] => {
-    if (!DECEIVERS.test(text)) return [{ kind, text }];
-    return text.split(DECEIVERS).flatMap((part): readonly DiffPiece[] => {
-      if (part === "") return [];
-      return DECEIVERS.test(part) && part !== "\t" ? [{ kind: "odd", text: spelling(part) }] : [{ kind, text: part }];
-    });
+/** A changed object. `sides` is the whole object, if the diff leaves something out and the page has room for it. */
+function resourceView(
+  { action, title, hook, drift, diff, sides }: ResourceChange & { readonly drift: boolean },
+  room: { left: number },
+) {
+  const whole = (["before", "after"] as const).flatMap((name) => {
+    const text = sides?.[name] ?? "";
+    return text !== "" && taken(room, text) ? [{ name, lines: colourYaml(text) }] : [];
   });
-}
-
-function spelling(character: string): string {
-  return `⟨U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`;
+  return { action, title, hook, drift, lines: colourDiff(diff), sides: whole };
 }

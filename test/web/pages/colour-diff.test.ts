@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { colourDiff } from "../../../src/web/pages/plan-view.js";
+import { colourDiff } from "../../../src/web/pages/colour-diff.js";
 
 const joined = (diff: string) =>
   colourDiff(diff)

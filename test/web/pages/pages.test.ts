@@ -333,6 +333,24 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       const answer = await visitor.ask(path);
       expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(words)]);
     });
+
+    test("shows the smallest diffs of a plan that is too long for a page, and says where the others are", async () => {
+      const [visitor, site] = await filled({}, "olga");
+      const large = ["@@ -1 +1,7000 @@", ...Array.from({ length: 7_000 }, (_, line) => `+  line: ${line}`)].join("\n");
+      const odd = `+  data: ${"a\u200b".repeat(45_000)}`;
+      const resources = [
+        ...Array.from({ length: 60 }, (_, one) => resource(`ConfigMap shop/large-${one}`, "create", large)),
+        ...Array.from({ length: 20 }, (_, one) => resource(`ConfigMap shop/odd-${one}`, "create", odd)),
+        resource("apps/Deployment shop/small", "update", "+  replicas: 3\n"),
+      ];
+      await site.stores.plans.save(samplePlan([sampleApplication("web", evaluated(resources))], { change: PULL }));
+      const { status, text } = await visitor.ask(CHANGE);
+      expect([status, text.length < 5_000_000]).toEqual([200, true]);
+      expect(text).toMatch(/shop\/small<.*\n.*replicas/);
+      expect(text.match(/The API has it: \/api\/v1\/plans\/github\/acme\/deploy\/7/g)?.length).toBeGreaterThan(60);
+      const api = await visitor.ask("/api/v1/plans/github/acme/deploy/7");
+      expect([api.status, api.text.length > 5_000_000]).toEqual([200, true]);
+    });
   });
 
   describe("the applications", () => {
