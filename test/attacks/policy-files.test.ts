@@ -107,6 +107,7 @@ describe.each(HOSTS)("the policy file on %s", (host) => {
     const one = await bot.open(changeOf(["web"]));
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("`.svc.yaml` cannot be used");
+    expect(bot.lastComment(one)).toContain("it is a link or a folder, is not a text in UTF-8, or is larger than 1 MiB");
     expect(bot.changes()).toEqual([]);
   });
 

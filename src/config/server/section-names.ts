@@ -1,6 +1,6 @@
 import { type ConfigProblem, type ConfigTree, keyPath, type MapTree } from "../yaml-tree.js";
 
-export interface OtherName {
+interface OtherName {
   /** Keys of the map that holds the section. */
   readonly within: readonly string[];
   readonly name: string;

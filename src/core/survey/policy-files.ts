@@ -133,11 +133,18 @@ async function contentAt(revision: Revision, snapshot: RepositorySnapshot): Prom
   return { id, text: (await snapshot.read(revision, [REPOSITORY_FILE])).get(REPOSITORY_FILE) ?? UNREADABLE };
 }
 
-/** A link, a folder, a binary or an oversized file is invalid: reading it as empty would silently lift its rules. */
-const UNREADABLE = "- not a readable file";
+/** Stands for what is no text, since no text has this character. It is invalid: reading it as empty would silently lift its rules. */
+const UNREADABLE = "\0";
 
 async function parsed({ text }: Content, name: string, reading: Reading): Promise<RepositoryConfigResult> {
+  if (text === UNREADABLE) {
+    return unusable(name, "it is a link or a folder, is not a text in UTF-8, or is larger than 1 MiB");
+  }
   return text === undefined ? NO_FILE : readRepositoryFile({ text, name }, reading);
+}
+
+function unusable(file: string, message: string): RepositoryConfigResult {
+  return { kind: "invalid", problems: [{ file, line: 1, column: 1, key: "", message }] };
 }
 
 interface RepositoryFile {
@@ -156,8 +163,7 @@ export const readRepositoryFileTask: Task<RepositoryFile, RepositoryConfigResult
 async function readRepositoryFile(file: RepositoryFile, reading: Reading): Promise<RepositoryConfigResult> {
   const read = await new TextReader(reading).run(readRepositoryFileTask, file, file.text.length);
   if (read.kind === "done") return read.output;
-  const message = `reading it takes too much ${read.limit}: simplify it`;
-  return { kind: "invalid", problems: [{ file: file.name, line: 1, column: 1, key: "", message }] };
+  return unusable(file.name, `reading it takes too much ${read.limit}: simplify it`);
 }
 
 /** Where the rules of other repositories are read. */
