@@ -33,7 +33,8 @@ export function serverFilesOf(files: readonly ConfigFile[]): readonly ConfigFile
   return files.filter((file) => !isRepositoryFile(file.name));
 }
 
-function isRepositoryFile(path: string): boolean {
+/** Whether a file is named like one of a repository, such as `.svc.yaml` or `.svc.example.yaml`. */
+export function isRepositoryFile(path: string): boolean {
   const name = basename(path);
   return name === REPOSITORY_FILE || (name.startsWith(`.${SERVICE}.`) && /\.ya?ml$/.test(name));
 }

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { type Role, ROLES } from "../core/model/settings.js";
 import { HOST_IDS, HOST_PREFIXES, type HostId, SERVER_FILE } from "../names.js";
+import { isRepositoryFile } from "./check.js";
 import type { HelpTopic } from "./help.js";
 import { nearest } from "./nearest.js";
 import { repositoryProblem } from "./repository-names.js";
@@ -227,7 +228,9 @@ function parseProgram(argv: readonly string[]): CommandLine {
   const named = command === "check" ? [...files, ...rest] : files;
   if (named.includes("")) throw new WrongArgument("the name of a file is empty");
   if (online && command !== "check") throw new WrongArgument("`--online` goes with `check`");
-  const given = named.length === 0 ? [SERVER_FILE] : named;
+  // Only the server's file says which systems to ask.
+  const lacksServer = online && named.every(isRepositoryFile);
+  const given = named.length === 0 || lacksServer ? [SERVER_FILE, ...named] : named;
   switch (command) {
     case undefined:
       return { kind: "run", files: given };

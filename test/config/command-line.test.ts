@@ -8,6 +8,8 @@ test.each([
   [["-c", "a.yaml", "--config", "b.yaml", "--config=c.yaml"], { kind: "run", files: ["a.yaml", "b.yaml", "c.yaml"] }],
   [["check"], { kind: "check", files: ["svc.yaml"], online: false }],
   [["check", ".svc.yaml", "x.yaml"], { kind: "check", files: [".svc.yaml", "x.yaml"], online: false }],
+  [["check", "--online", ".svc.yaml"], { kind: "check", files: ["svc.yaml", ".svc.yaml"], online: true }],
+  [["check", "--online", "a.yaml", ".svc.yaml"], { kind: "check", files: ["a.yaml", ".svc.yaml"], online: true }],
   [["-c", "a.yaml", "check", "b.yaml"], { kind: "check", files: ["a.yaml", "b.yaml"], online: false }],
   [["token"], { kind: "token" }],
   [["users", "set-role", "oidc:7", "admin"], { kind: "set-role", files: ["svc.yaml"], id: "oidc:7", role: "admin" }],
