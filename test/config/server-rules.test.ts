@@ -191,6 +191,11 @@ describe("warnings", () => {
       expect.stringContaining("server.base_url has a path"),
     ]);
     expect(warningsOf(`${providers}\nserver: {base_url: 'https://svc.example.org/'}`)).toEqual([]);
+    const open = loadServerConfig(
+      [{ name: "a", text: `${SMALLEST}server: {base_url: 'https://example.org/svc'}` }],
+      {},
+    );
+    expect(open.kind === "valid" && open.warnings).toEqual([expect.stringContaining("server.base_url has a path")]);
   });
 
   test("none with login off", () => {

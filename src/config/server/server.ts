@@ -106,7 +106,7 @@ export function loadServerConfig(
   ];
   if (checked.kind === "invalid" || problems.length > 0) return invalid(problems);
   const config: ServerConfig = camelKeys(checked.value);
-  return { kind: "valid", config, warnings: [...repositoryWarnings(config), ...loginWarnings(config)] };
+  return { kind: "valid", config, warnings: [...repositoryWarnings(config), ...pageWarnings(config)] };
 }
 
 /** Where a file that is being checked gets what it names. */
@@ -309,12 +309,17 @@ function repositoryWarnings({
   ];
 }
 
-function loginWarnings(config: ServerConfig): readonly string[] {
-  const { auth, server } = config;
-  if (!auth.enabled) {
-    return auth.apiTokens.length === 0 ? [] : ["auth.api_tokens: not accepted while auth.enabled is false"];
-  }
+function pageWarnings({ auth, server }: ServerConfig): readonly string[] {
   const warnings: string[] = [];
+  if (server.baseUrl !== undefined && new URL(server.baseUrl).pathname !== "/") {
+    warnings.push(
+      "server.base_url has a path, and the links of svc's pages begin at the root: give svc a host name of its own",
+    );
+  }
+  if (!auth.enabled) {
+    const idle = "auth.api_tokens: not accepted while auth.enabled is false";
+    return auth.apiTokens.length === 0 ? warnings : [...warnings, idle];
+  }
   const open = (key: string, keys: string) =>
     warnings.push(`auth.${key}: everyone with an account there can log in; restrict it with ${keys}`);
   if (auth.hosta !== undefined && auth.hosta.allowedOrgs.length + auth.hosta.allowedTeams.length === 0) {
@@ -332,11 +337,6 @@ function loginWarnings(config: ServerConfig): readonly string[] {
   if (oauth !== undefined && server.baseUrl === undefined) {
     warnings.push(
       "server.base_url is not set, but the callback addresses registered with the login providers start with it",
-    );
-  }
-  if (server.baseUrl !== undefined && new URL(server.baseUrl).pathname !== "/") {
-    warnings.push(
-      "server.base_url has a path, and the links of svc's pages begin at the root: give svc a host name of its own",
     );
   }
   if ((auth.sessionSecret ?? "").length < 32) {
