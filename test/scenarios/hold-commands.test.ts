@@ -2,6 +2,8 @@ import { describe, expect, test } from "@jest/globals";
 import { endOfHold } from "../../src/core/commands/hold.js";
 import { revision } from "../../src/core/model/brand.js";
 import { StoreUnavailable } from "../../src/core/model/errors.js";
+import { wrapPort } from "../../src/observe/wrap-port.js";
+import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { loggedIn, startWithLogin } from "../attacks/logged-in.js";
 import { type Bot, HOSTS, REPOSITORY, startBot } from "./bot.js";
 import { applicationResource, changeOf } from "./resources.js";
@@ -68,6 +70,27 @@ describe.each(HOSTS)("svc hold on %s", (host) => {
     await bot.comment(one, "svc hold -a label:team=shop --reason x");
     expect(bot.lastComment(one)).toMatch(/Held until .*: `web`\./);
     await bot.comment(one, "svc release -a label:team=shop");
+    expect(bot.lastComment(one)).toContain("Not held any more by `ana`: `web`.");
+  });
+
+  test("tells of a hold and of its release, although the store answers too late", async () => {
+    const bot = await startBot({
+      host,
+      stores(clock) {
+        const stores = createMemoryStores(clock);
+        const late = new Set(["save", "remove"]);
+        const holds = wrapPort(stores.holds, async (method, call) => {
+          const done = await call();
+          if (late.delete(method)) throw new StoreUnavailable("the store answered too late");
+          return done;
+        });
+        return { ...stores, holds };
+      },
+    });
+    const one = await bot.open({ "README.md": "2\n" });
+    await bot.comment(one, "svc hold -a web --reason x");
+    expect(bot.lastComment(one)).toMatch(/Held until .*: `web`\./);
+    await bot.comment(one, "svc release");
     expect(bot.lastComment(one)).toContain("Not held any more by `ana`: `web`.");
   });
 

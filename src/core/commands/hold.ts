@@ -1,12 +1,12 @@
 import { parseDuration } from "../../config/schema-parts.js";
 import type { HostId } from "../../names.js";
+import { retryWhileUnavailable } from "../deploy/settle.js";
 import { ownSources } from "../detect/inputs/moving-sources.js";
 import { factsOfAsker } from "../facts/read-facts.js";
 import type { Application } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
-import { only, StoreUnavailable } from "../model/errors.js";
 import type { Hold } from "../model/hold.js";
 import { listed } from "../model/host-words.js";
 import type { CommandResult } from "../model/result.js";
@@ -14,7 +14,6 @@ import type { Settings } from "../model/settings.js";
 import { blankFacts } from "../policy/facts.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext } from "../ports/context.js";
-import type { HoldStore } from "../ports/stores.js";
 import { definedElsewhere, definedHere } from "../survey/driving-right.js";
 import { labelsFor, namesOf, selectedBy } from "./selection.js";
 
@@ -60,23 +59,8 @@ export async function hold(command: Command<"hold">, context: HoldContext): Prom
   const by = { provider: change.host, id: user.id, login: user.login };
   const since = now.toISOString();
   const made: Hold = { id: runId, applications: named, reason: reason.trim(), by, since, until: end.until };
-  await keepHold(made, now, holds);
+  await retryWhileUnavailable(clock, () => holds.save(made, now));
   return { kind: "held", hold: made };
-}
-
-/** Keeps a hold, and tries again where the store's answer is lost. @throws {StoreUnavailable} */
-export function keepHold(hold: Hold, now: Date, holds: Pick<HoldStore, "save">): Promise<void> {
-  const save = () => holds.save(hold, now);
-  return save().catch(only(StoreUnavailable, save));
-}
-
-/** Ends a hold. Where the store's answer is lost, one that is gone by the next one was ended. @throws {StoreUnavailable} */
-export function endHold(
-  id: string,
-  known: Hold | undefined,
-  holds: Pick<HoldStore, "remove">,
-): Promise<Hold | undefined> {
-  return holds.remove(id).catch(only(StoreUnavailable, async () => (await holds.remove(id)) ?? known));
 }
 
 /** The applications that a comment may hold, or why it may not. */
@@ -138,7 +122,7 @@ export async function release(
   { applications }: Command<"release">,
   context: Pick<HoldContext, "change" | "user" | "holds" | "isAdministrator" | "deployer" | "clock" | "signal">,
 ): Promise<CommandResult> {
-  const { change, user, holds } = context;
+  const { change, user, holds, clock } = context;
   const [standing, labelsOf] = await Promise.all([holds.list(), labelsFor({ applications }, context)]);
   // Holds of the pages carry an account, perhaps of another server, where the same id is somebody else's.
   const isOfAccount = (one: Hold) => isBy(one, change.host, `${change.host}:${user.id}`);
@@ -160,8 +144,8 @@ export async function release(
     const names = listed(partly.applications, MOST_LISTED);
     return notDone("release", `the hold of ${names} ends as a whole. Name all of it with -a`);
   }
-  const removed = await Promise.all(chosen.map((one) => endHold(one.id, one, holds)));
-  return { kind: "released", holds: removed.filter((one) => one !== undefined) };
+  await Promise.all(chosen.map(({ id }) => retryWhileUnavailable(clock, () => holds.remove(id))));
+  return { kind: "released", holds: chosen };
 }
 
 function isBy({ by }: Hold, host: HostId, id: string): boolean {

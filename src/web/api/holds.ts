@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import express, { Router } from "express";
 import * as z from "zod";
 import { namePatternProblem } from "../../config/pattern.js";
-import { endHold, endOfHold, keepHold, reasonProblem, WHY } from "../../core/commands/hold.js";
-import { ifReadable } from "../../core/model/errors.js";
+import { endOfHold, reasonProblem, WHY } from "../../core/commands/hold.js";
+import { ifReadable, only, StoreUnavailable } from "../../core/model/errors.js";
 import type { Hold } from "../../core/model/hold.js";
 import { matchesHold } from "../../core/policy/effect-rules.js";
 import { auditFactsOf, recordAudit } from "../../run/answer/audit.js";
@@ -34,7 +34,8 @@ export function holdRoutes(parts: ApiParts): Router {
           since: now.toISOString(),
           until,
         };
-        await keepHold(hold, now, holds);
+        const save = () => holds.save(hold, now);
+        await save().catch(only(StoreUnavailable, save));
         log.info({ hold: hold.id, applications, until, by: id }, "deployments are held");
         await noteHold({ kind: "held", hold }, hold.by, parts);
         await publisher.touchedAll((application) => matchesHold(hold, application));
@@ -49,7 +50,8 @@ export function holdRoutes(parts: ApiParts): Router {
     answeringAdmin(async (request, admin) => {
       const id = pathPart(request, "id");
       const known = (await ifReadable(holds.list(), [])).find((one) => one.id === id);
-      const hold = await endHold(id, known, holds);
+      // Where the store's answer is lost, a hold that is gone by the next one was ended.
+      const hold = await holds.remove(id).catch(only(StoreUnavailable, async () => (await holds.remove(id)) ?? known));
       if (hold === undefined) return { status: 404, error: "no hold has this id; GET /api/v1/holds lists them" };
       log.info({ hold: hold.id, applications: hold.applications, by: admin.id }, "a hold was released");
       const by = { provider: admin.provider, id: admin.id, login: admin.username };
