@@ -15,6 +15,8 @@ function aliasBomb(levels: number): string {
 const APPLICATION = "apiVersion: argoproj.io/v1alpha1\nkind: Application\n";
 const STARS = `${"**/*a*a*b/".repeat(20)}x`;
 const BRACES = "{a,aa}".repeat(40);
+const DETOUR = "b/".repeat(800) + "../".repeat(800);
+const FAR = Array.from({ length: 10_000 }, (_, at) => `far0/x${at}`);
 
 /** Files of a PR that a reader of YAML, globs or links may never come to the end of. */
 const BOMBS: Readonly<Record<string, (bot: Bot) => FileChanges>> = {
@@ -60,6 +62,15 @@ const BOMBS: Readonly<Record<string, (bot: Bot) => FileChanges>> = {
     "apps/api/b": { symlink: "a" },
     "apps/api/self": { symlink: "." },
     "apps/api/up": { symlink: "../../apps" },
+  }),
+  "links that lead from one to the next by long detours": () => ({
+    ...Object.fromEntries(
+      Array.from({ length: 38 }, (_, at) => [`apps/web/far${at}`, { symlink: `${DETOUR}far${at + 1}` }]),
+    ),
+    "apps/web/kustomization.yaml": `resources: [configmap.yaml, ${FAR.join(", ")}]\n`,
+  }),
+  "paths of very many folders": () => ({
+    "apps/web/kustomization.yaml": `resources: [configmap.yaml, ../${"a/".repeat(1000)}, ../${"a/".repeat(20_000)}]\n`,
   }),
 };
 

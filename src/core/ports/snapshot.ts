@@ -54,7 +54,7 @@ export interface OpenedTree extends RepositoryTree {
 }
 
 /** Where a path leads when every symbolic link on the way is followed, as an operating system does. */
-interface Followed {
+export interface Followed {
   /** The path without links; undefined when a link leads out of the repository, in a circle, or to an unreadable target. */
   readonly path: string | undefined;
   readonly links: readonly string[];

@@ -134,6 +134,19 @@ function digestOf(entries: readonly TreeEntry[]): string {
   return hash.digest("hex");
 }
 
+/** Parameter files that Argo CD applies to a source with this path, for all applications and for this one. */
+export function overrideFilesOf(application: Pick<Application, "name">, sourcePath: string): readonly [string, string] {
+  return [
+    cleanPath(sourcePath, ".argocd-source.yaml"),
+    cleanPath(sourcePath, `.argocd-source-${instanceNameOf(application)}.yaml`),
+  ];
+}
+
+/** `<name>`, or `<namespace>_<name>` outside Argo CD's own namespace: `ARGOCD_APP_NAME`. */
+export function instanceNameOf(application: Pick<Application, "name">): string {
+  return application.name.replace("/", "_");
+}
+
 /** Whether an entry of a source's Kustomize options certainly is a path in that source's repository. */
 export type IsPath = (entry: string, source: Source) => boolean;
 

@@ -4,26 +4,20 @@ import type { ChangedPaths } from "../../model/collections.js";
 import type { FoundInputs, InputPart, InputSet } from "../../model/input-set.js";
 import { isJsonObject, type Json, misspelledMember } from "../../model/json.js";
 import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
-import { ATTRIBUTES_FILE, checkoutFilesOf, cleanPath, hasGlob, parentOf } from "../tree/repository-path.js";
+import { ATTRIBUTES_FILE, checkoutFilesOf, cleanPath, hasGlob, isDeep, parentOf } from "../tree/repository-path.js";
 import {
   addGeneratePaths,
   fixedPart,
   generatePathEntries,
   type InputCollector,
+  instanceNameOf,
   isPathIn,
   kustomizeEntries,
   mostSteps,
+  overrideFilesOf,
 } from "./input-set.js";
 import { addJsonnetInputs, withVariables } from "./jsonnet-inputs.js";
 import { addChartDependencies, addKustomizeInputs, hasKustomization, withMatches } from "./tool-inputs.js";
-
-/** Parameter files that Argo CD applies to a source with this path, for all applications and for this one. */
-export function overrideFilesOf(application: Pick<Application, "name">, sourcePath: string): readonly [string, string] {
-  return [
-    cleanPath(sourcePath, ".argocd-source.yaml"),
-    cleanPath(sourcePath, `.argocd-source-${instanceNameOf(application)}.yaml`),
-  ];
-}
 
 /**
  * What the sources at these positions (all of the snapshot's repository) read at a commit, and what other sources read
@@ -84,9 +78,12 @@ function readInputs(application: Application, positions: readonly number[], tree
     const path = cleanPath(source.path);
     const into = collectInputs(source.position, path);
     const rendersNothing = source.ref !== undefined && source.path === "";
-    if (sources.length > MAX_SOURCES) into.addWhole(`it has more than ${MAX_SOURCES} sources`);
-    else addHelmFiles(reader, source.helm, into);
-    if (positions.includes(source.position) && !rendersNothing && sources.length <= MAX_SOURCES) {
+    if (sources.length > MAX_SOURCES || isDeep(path)) {
+      into.addWhole(isDeep(path) ? DEEP : `it has more than ${MAX_SOURCES} sources`);
+      return into.part;
+    }
+    addHelmFiles(reader, source.helm, into);
+    if (positions.includes(source.position) && !rendersNothing) {
       into.addPath(path);
       addGeneratePaths(generatePathEntries(application.annotations, path) ?? [], into);
       if (sourceTypesOf(application)[source.position - 1] === "Plugin") into.addWhole(PLUGIN);
@@ -95,8 +92,8 @@ function readInputs(application: Application, positions: readonly number[], tree
       for (const override of overrides) addHelmFiles(reader, override.helm, into);
       await addOptionInputs([source, ...overrides], { path, environment: reader.environment }, tree, into);
     }
-    addLinkedInputs(tree, into);
-    addCheckoutInputs(tree, into);
+    if (into.part.whole === undefined) addLinkedInputs(tree, into);
+    if (into.part.whole === undefined) addCheckoutInputs(tree, into);
     return into.part;
   }
 
@@ -328,11 +325,6 @@ function addFile(path: string, into: InputCollector): void {
 /** Values of `$NAME` and `${NAME}` in paths of value files, as far as they are known before rendering. */
 type BuildEnvironment = ReadonlyMap<string, string>;
 
-/** `<name>`, or `<namespace>_<name>` outside Argo CD's own namespace: `ARGOCD_APP_NAME`. */
-function instanceNameOf(application: Pick<Application, "name">): string {
-  return application.name.replace("/", "_");
-}
-
 /**
  * The variables that depend on the definition only, and not on a revision.
  * https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/
@@ -363,6 +355,7 @@ function textOf(value: Json | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
+const DEEP = "a path that it reads is below more folders than svc looks at";
 /** Each is compared with many paths, and brings one more for its `.gitattributes`. */
 const MAX_PATTERNS = 200;
 
@@ -374,7 +367,7 @@ function collectInputs(position: number, sourcePath: string): InputCollector {
   const paths = new Set<string>();
   const patterns = new Set<string>();
   return {
-    addPath: (path) => void paths.add(path),
+    addPath: (path) => void (isDeep(path) ? (whole ??= DEEP) : paths.add(path)),
     addPattern: (pattern) =>
       void (patterns.size < MAX_PATTERNS
         ? patterns.add(pattern)

@@ -7,8 +7,8 @@ import { ChangedPaths } from "../../model/collections.js";
 import type { FoundInputs } from "../../model/input-set.js";
 import type { Json } from "../../model/json.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
-import type { OpenedTree, Snapshot } from "../../ports/snapshot.js";
-import { AFTER_SLASH, firstAtOrAfter, isWithin, parentOf } from "../tree/repository-path.js";
+import type { Followed, OpenedTree, Snapshot } from "../../ports/snapshot.js";
+import { firstAtOrAfter, firstBehind, isWithin, MAX_NAMES, parentOf } from "../tree/repository-path.js";
 import { type Reading, REFUSED_MS, TextReader, type YamlText } from "../tree/yaml-documents.js";
 
 /** What detection remembers from one snapshot to the next, in memory. */
@@ -175,6 +175,7 @@ async function listTree(
   let all: Promise<ReadonlyMap<string, string>> | undefined;
   const digests = new Map<string, string>();
   const reader = new TextReader(reading);
+  const followed = linkFollower(entryAt, targets);
 
   return {
     hasFile: (path) => fileAt(path) !== undefined,
@@ -233,9 +234,8 @@ async function listTree(
     });
   }
 
-  function follow(path: string) {
-    if (!linked) return { path, links: [], asked: [path], unreadable: undefined };
-    return followLinks(path, entryAt, targets);
+  function follow(path: string): Followed {
+    return linked ? followed(path) : { path, links: [], asked: [path], unreadable: undefined };
   }
 
   function entriesIn(path: string): readonly TreeEntry[] {
@@ -243,7 +243,7 @@ async function listTree(
     if (real === undefined) return [];
     if (real === "") return entries;
     const start = firstBelow(real);
-    const end = firstAtOrAfter(entries, `${real}${AFTER_SLASH}`);
+    const end = firstBehind(entries, real);
     if (start < end) return entries.slice(start, end);
     const entry = entryAt(real);
     return entry === undefined ? [] : [entry];
@@ -296,39 +296,60 @@ function ifRead(text: YamlText): readonly Json[] | undefined {
 
 /** Linux's own limit. */
 const MAX_LINKS = 40;
+/** Characters of the targets that one tree may have followed: those of tens of thousands of usual links. */
+const MAX_TARGETS = 2_000_000;
 
 /**
- * Follows a clean path. Absolute targets and those above the root lead out of the repository: Argo CD refuses to render them
- * (`CheckOutOfBoundsSymlinks`). A path need not exist, and may lead into a submodule.
+ * Follows clean paths of one tree. Absolute targets and those above the root lead out of the repository: Argo CD refuses to render
+ * them (`CheckOutOfBoundsSymlinks`). A path need not exist, and may lead into a submodule. What takes too long counts as unreadable.
  */
-export function followLinks(
-  path: string,
+export function linkFollower(
   entryAt: (path: string) => Pick<TreeEntry, "kind"> | undefined,
   targets: ReadonlyMap<string, string>,
-) {
-  const links: string[] = [];
-  const asked: string[] = [];
-  const nowhere = { path: undefined, links, asked, unreadable: undefined };
-  const waiting = path.split("/").reverse();
-  let followed = "";
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    if (next === "" || next === ".") continue;
-    if (next === "..") {
-      if (followed === "") return nowhere;
-      followed = parentOf(followed);
-      continue;
-    }
-    const candidate = followed === "" ? next : `${followed}/${next}`;
-    asked.push(candidate);
-    if (entryAt(candidate)?.kind !== "symlink") {
+): (path: string) => Followed {
+  const ends = new Map<string, Followed>();
+  let left = MAX_TARGETS;
+  return (path) => follow(path, "", 0);
+
+  function follow(path: string, link: string, depth: number): Followed {
+    const [links, asked]: [string[], string[]] = [[], []];
+    const nowhere = (unreadable?: string) => ({ path: undefined, links, asked, unreadable });
+    let followed = parentOf(link);
+    for (const next of path.split("/")) {
+      if (next === "" || next === ".") continue;
+      if (next === "..") {
+        if (followed === "") return nowhere();
+        followed = parentOf(followed);
+        continue;
+      }
+      const candidate = followed === "" ? next : `${followed}/${next}`;
+      asked.push(candidate);
+      if (asked.length > MAX_NAMES) return nowhere(links.at(-1) ?? link);
       followed = candidate;
-      continue;
+      if (entryAt(candidate)?.kind !== "symlink") continue;
+      const end = endOf(candidate, depth);
+      links.push(candidate, ...end.links);
+      asked.push(...end.asked);
+      if (end.path === undefined || links.length > MAX_LINKS) return nowhere(end.unreadable);
+      followed = end.path;
     }
-    links.push(candidate);
-    const target = targets.get(candidate);
-    if (target === undefined) return { path: undefined, links, asked, unreadable: candidate };
-    if (target.startsWith("/") || links.length > MAX_LINKS) return nowhere;
-    for (const part of target.split("/").reverse()) waiting.push(part);
+    return { path: followed, links, asked, unreadable: undefined };
   }
-  return { path: followed, links, asked, unreadable: undefined };
+
+  function endOf(link: string, depth: number): Followed {
+    const known = ends.get(link);
+    if (known !== undefined) return known;
+    const nowhere = { path: undefined, links: [], asked: [], unreadable: undefined };
+    const target = targets.get(link);
+    left -= target?.length ?? 0;
+    if (target === undefined || left < 0) return { ...nowhere, unreadable: link };
+    if (target.startsWith("/") || depth === MAX_LINKS) return nowhere;
+    // A link on its own way is part of a circle.
+    ends.set(link, nowhere);
+    const end = follow(target, link, depth + 1);
+    // At the end of a long chain, a link that leads somewhere by itself may seem to lead nowhere.
+    if (end.path !== undefined || depth === 0) ends.set(link, end);
+    else ends.delete(link);
+    return end;
+  }
 }

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
-import { AFTER_SLASH, cleanPath, firstAtOrAfter, globMatcher, hasGlob, type Steps } from "../tree/repository-path.js";
+import { cleanPath, firstBehind, globMatcher, hasGlob, MAX_LENGTH, type Steps } from "../tree/repository-path.js";
 import { mayBeAddress } from "../tree/repository-url.js";
 import { type InputCollector, isExactVersion, isPathIn } from "./input-set.js";
 
@@ -25,7 +25,7 @@ export async function addChartDependencies(
       const dependencies = await dependenciesIn(file, tree);
       named += 1 + (dependencies?.count ?? 0);
       if (dependencies === undefined || named > MAX_NAMED) {
-        into.addWhole(`the dependencies in ${file} ${named > MAX_NAMED ? "are too many" : "cannot be read"}`);
+        into.addWhole(dependencies ? "its charts depend on too much" : `the dependencies in ${file} cannot be read`);
         return;
       }
       if (dependencies.remote) into.addRemote(dependencies.addresses);
@@ -155,7 +155,7 @@ function namesIn(directory: string, real: string, tree: RepositoryTree): readonl
     const path = entries[at]?.path ?? "";
     const end = path.indexOf("/", start);
     names.push(path.slice(start, end === -1 ? undefined : end));
-    at = end === -1 ? at + 1 : firstAtOrAfter(entries, `${path.slice(0, end)}${AFTER_SLASH}`);
+    at = end === -1 ? at + 1 : firstBehind(entries, path.slice(0, end));
   }
   return names.filter((name) => name !== "");
 }
@@ -251,9 +251,9 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
   if (named.some((text) => text.includes("{{"))) return undefined;
   const paths = [...new Set(named.flatMap((text) => [text, text.slice(text.indexOf("=") + 1)]))]
     .map((text) => ({ text, path: cleanPath(directory, text) }))
+    .filter(({ path }) => path.length <= MAX_LENGTH && path !== directory)
     .filter(({ text, path }) => text.split("/").includes("..") || tree.hasDirectory(path))
-    .map(({ path }) => path)
-    .filter((path) => path !== directory);
+    .map(({ path }) => path);
   const addresses = [...objects.flatMap(graphEntries).filter(mayBeAddress), ...objects.flatMap(fetchedFiles)];
   if (addresses.length > MAX_FILES) return undefined;
   return {

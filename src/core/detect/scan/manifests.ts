@@ -13,7 +13,7 @@ import type {
   Unreadable,
 } from "../../ports/manifest-scanner.js";
 import type { TreeEntry } from "../../ports/repositories.js";
-import { followLinks } from "../inputs/snapshot.js";
+import { linkFollower } from "../inputs/snapshot.js";
 import { type Reading, REFUSED_MS, SHORT_TEXT } from "../tree/yaml-documents.js";
 import { type FileResources, mayHoldResource, readResources, readResourcesTask, type Resource } from "./resources.js";
 
@@ -128,10 +128,10 @@ async function linkedFiles(
   const links = tree.filter((entry) => entry.kind === "symlink" && isCandidate(entry, crPaths));
   if (links.length === 0) return new Map();
   const entries = new Map(tree.map((entry) => [entry.path, entry]));
-  const targets = await snapshot.linkTargets(revision);
+  const follow = linkFollower((one) => entries.get(one), await snapshot.linkTargets(revision));
   return new Map(
     links.flatMap(({ path }): [string, string | undefined][] => {
-      const { path: target, unreadable } = followLinks(path, (one) => entries.get(one), targets);
+      const { path: target, unreadable } = follow(path);
       if (unreadable !== undefined) return [[path, undefined]];
       return target !== undefined && entries.get(target)?.kind === "file" ? [[path, target]] : [];
     }),

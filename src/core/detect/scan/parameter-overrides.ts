@@ -10,8 +10,7 @@ import {
 import type { Revision } from "../../model/brand.js";
 import { isJsonObject, type Json, jsonEqual, type JsonObject, misspelledMember } from "../../model/json.js";
 import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
-import { addressesIn, isPathIn, pluginsIn } from "../inputs/input-set.js";
-import { overrideFilesOf } from "../inputs/inputs.js";
+import { addressesIn, isPathIn, overrideFilesOf, pluginsIn } from "../inputs/input-set.js";
 import { redactUserInfo } from "../tree/repository-url.js";
 
 /** A definition as Argo CD renders it, or why that cannot be known; the problem has untrusted words. */

@@ -39,8 +39,11 @@ export function firstAtOrAfter(entries: readonly TreeEntry[], path: string): num
   return low;
 }
 
-/** The character that follows the slash: everything below a directory sorts between the two. */
-export const AFTER_SLASH = "0";
+/** Index of the first entry that sorts behind everything below a directory. */
+export function firstBehind(entries: readonly TreeEntry[], directory: string): number {
+  // The character that follows the slash.
+  return firstAtOrAfter(entries, `${directory}0`);
+}
 
 /** Decides line ends, filters and encodings of everything in its directory and below. */
 export const ATTRIBUTES_FILE = ".gitattributes";
@@ -72,7 +75,14 @@ export function decidesCheckoutOf(path: string, file: string): boolean {
 }
 
 /** The longest pattern or path, in characters: Linux opens no longer path. */
-const MAX_LENGTH = 4096;
+export const MAX_LENGTH = 4096;
+/** The names in a path. Only a crafted repository has more, and what is done for each folder above takes long then. */
+export const MAX_NAMES = 100;
+
+/** Whether a path has more names than svc looks at. */
+export function isDeep(path: string): boolean {
+  return path.split("/", MAX_NAMES + 1).length > MAX_NAMES;
+}
 
 /**
  * Matches a repository path against a pattern of `*`, `?` and `[...]`, each within one path component, in time

@@ -99,7 +99,7 @@ describe("chart dependencies", () => {
     const names = Array.from({ length: 3000 }, (_, at) => `file://../lib${at}`);
     const charts = Array.from({ length: 300 }, (_, at) => [`c/d${at}/Chart.yaml`, chart(...names)] as const);
     const before = process.cpuUsage();
-    expect(await wholeReason(Object.fromEntries(charts), single("c"))).toContain("are too many");
+    expect(await wholeReason(Object.fromEntries(charts), single("c"))).toBe("its charts depend on too much");
     expect(process.cpuUsage(before).user / 1e6).toBeLessThan(3); // seconds of our own, however busy the machine is
   });
 });

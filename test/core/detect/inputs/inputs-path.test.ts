@@ -1,7 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import { touches } from "../../../../src/core/detect/inputs/input-set.js";
+import type { Application } from "../../../../src/core/model/application.js";
 import { ChangedPaths } from "../../../../src/core/model/collections.js";
-import { OWN_URL } from "../memory-snapshot.js";
+import { type Files, OWN_URL } from "../memory-snapshot.js";
 import { application, inputs, single, touched, wholeReason } from "../read-inputs.js";
 
 describe("the source's path", () => {
@@ -23,6 +24,19 @@ describe("the source's path", () => {
       "vendor/lib",
       "vendor/lib/app",
     ]);
+  });
+
+  test.each<[string, Files, Application]>([
+    ["of the source", {}, single("a/".repeat(101))],
+    ["of a value file", {}, single("web", { helm: { valueFiles: ["a/".repeat(101)] } })],
+    ["of a base", { "web/kustomization.yaml": `resources: [../${"a/".repeat(101)}]` }, single("web")],
+    [
+      "of a chart",
+      { "web/Chart.yaml": `dependencies: [{repository: "file://../${"a/".repeat(101)}"}]` },
+      single("web"),
+    ],
+  ])("the path %s that is below more folders than any is the whole repository", async (_, files, of) => {
+    expect(await wholeReason(files, of)).toBe("a path that it reads is below more folders than svc looks at");
   });
 
   test("no positions, no inputs; no changes, nothing touched", async () => {

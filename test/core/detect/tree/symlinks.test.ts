@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { followLinks } from "../../../../src/core/detect/inputs/snapshot.js";
+import { linkFollower } from "../../../../src/core/detect/inputs/snapshot.js";
 
 const TARGETS = new Map([
   ["link", "real"],
@@ -20,11 +20,11 @@ const TARGETS = new Map([
 ]);
 
 function follow(path: string) {
-  return followLinks(
-    path,
+  const followed = linkFollower(
     (one) => (TARGETS.has(one) || one === "secret" ? { kind: "symlink" } : { kind: "file" }),
     TARGETS,
   );
+  return followed(path);
 }
 
 test.each<[string, string | undefined, readonly string[]]>([
@@ -63,4 +63,29 @@ test.each(["self", "ping/x"])("%s goes in a circle and leads nowhere", (path) =>
 
 test("a link without a target that can be read is named", () => {
   expect(follow("secret/x")).toMatchObject({ path: undefined, links: ["secret"], unreadable: "secret" });
+});
+
+test("a chain of forty links is followed, and a longer one leads nowhere, whichever link is asked for first", () => {
+  const targets = new Map(Array.from({ length: 60 }, (_, at) => [`l${at}`, `l${at + 1}`]));
+  for (const order of [
+    ["l0", "l20"],
+    ["l20", "l0"],
+  ]) {
+    const followed = linkFollower((one) => ({ kind: targets.has(one) ? "symlink" : "file" }), targets);
+    const found = new Map(order.map((path) => [path, followed(path).path]));
+    expect([found.get("l0"), found.get("l20")]).toEqual([undefined, "l60"]);
+  }
+});
+
+test.each([
+  ["a long detour", new Map([["far", `${"b/".repeat(200)}${"../".repeat(200)}x`]]), "far"],
+  [
+    "long targets of other links",
+    new Map(Array.from({ length: 600 }, (_, at) => [`l${at}`, "./".repeat(2000)])),
+    "l599",
+  ],
+])("behind %s, a link counts as one that cannot be read", (_, targets, link) => {
+  const followed = linkFollower((one) => ({ kind: targets.has(one) ? "symlink" : "file" }), targets);
+  for (const one of targets.keys()) followed(one);
+  expect(followed(`${link}/x`)).toMatchObject({ path: undefined, unreadable: link });
 });
