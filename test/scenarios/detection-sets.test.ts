@@ -58,19 +58,24 @@ describe.each(HOSTS)("ApplicationSet expansion on %s", (host) => {
       files: () => ({ "deploy/enabled": "yes" }),
     });
     const url = cloneUrlOf(bot.forge);
-    const listing = (owner: string) => ({
+    const listing = (owner: string, gitlab = {}) => ({
       scmProvider: {
-        ...(host === "hosta" ? { github: { organization: owner } } : { gitlab: { group: owner } }),
+        ...(host === "hosta" ? { github: { organization: owner } } : { gitlab: { group: owner, ...gitlab } }),
         filters: [{ repositoryMatch: ".*" }, { pathsExist: ["deploy/enabled"] }],
       },
     });
-    const mixed = (owner: string) => ({ matrix: { generators: [names("de"), listing(owner)] } });
+    const mixed = (...of: Parameters<typeof listing>) => ({ matrix: { generators: [names("de"), listing(...of)] } });
     runsShops(bot, shopsResource(url, mixed("acme")), [generatedApplication("de", { repoURL: url })]);
-    bot.argocd.addApplicationSet({ ...shopsResource(url, mixed("other")), metadata: { name: "of-others" } });
+    const others = { "of-others": { includeSharedProjects: false }, "of-guests": {} };
+    for (const [name, options] of Object.entries(others)) {
+      bot.argocd.addApplicationSet({ ...shopsResource(url, mixed("other", options)), metadata: { name } });
+    }
     const one = await bot.open({ ...changeOf(["web"]), "deploy/enabled": null });
     expect(bot.lastComment(one)).toContain("### ApplicationSet: `shops`\n\n**Changes:** could not be previewed");
     expect(bot.lastComment(one)).toContain("chooses repositories by a path that comes or goes here");
     expect(bot.lastComment(one)).not.toContain("of-others");
+    // GitLab also lists the projects that are shared with a group.
+    expect(bot.lastComment(one).includes("### ApplicationSet: `of-guests`")).toBe(host === "hostb");
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
     expect(bot.seen(one).state).toBe("open");
