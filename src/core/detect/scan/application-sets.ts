@@ -318,11 +318,14 @@ function filesChange(
 
 const knownTargets = new WeakMap<RepositoryTree, Map<string, readonly string[]>>();
 
-/** The targets of links below a directory. They are found once for each tree, since many sets and files ask for them. */
+/** The targets of links below a directory, the root for one that cannot be read. Found once for each tree, since many sets ask for them. */
 function linkTargets(directory: string, tree: RepositoryTree): readonly string[] {
   const known = knownTargets.get(tree) ?? new Map<string, readonly string[]>();
   knownTargets.set(tree, known);
-  const targets = known.get(directory) ?? reachedByLinks([directory], tree).paths;
+  const found = known.get(directory);
+  if (found !== undefined) return found;
+  const { paths, unreadable } = reachedByLinks([directory], tree);
+  const targets = unreadable === undefined ? paths : [""];
   known.set(directory, targets);
   return targets;
 }

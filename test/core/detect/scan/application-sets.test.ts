@@ -273,6 +273,13 @@ describe("changedApplicationSets", () => {
       true,
     ],
     [
+      "a file that a link of it may lead to, since its target cannot be read",
+      jsonOf,
+      { "envs/b": { kind: "symlink" } },
+      [{ "common/y.json": "1" }, { "common/y.json": "2" }],
+      true,
+    ],
+    [
       "a file that no link of it leads to",
       jsonOf,
       { "envs/a/y.json": to("../../common/y.json"), "docs/z": to("../z.json") },
