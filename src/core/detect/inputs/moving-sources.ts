@@ -7,12 +7,15 @@ import type { FixedSource, Side } from "../../model/subject.js";
 import type { Commits } from "../../ports/context.js";
 import type { Snapshot } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
-import { canonicalRepository, isOwnRepository, redactUserInfo } from "../tree/repository-url.js";
+import { canonicalRepository, isOwnRepository, redactUserInfo, servedByApi } from "../tree/repository-url.js";
 import { touchedPaths, touches } from "./input-set.js";
 import { inputsAtAny } from "./inputs.js";
 
 /** What decides which sources a change request moves. */
-export type Branches = Pick<ChangeRequest, "repositoryUrls" | "baseBranch" | "defaultBranch" | "repository">;
+export type Branches = Pick<
+  ChangeRequest,
+  "repositoryUrls" | "baseBranch" | "defaultBranch" | "repository" | "repositoryId"
+>;
 
 /**
  * 1-based positions of the sources that get the change request's commit: those of its repository that follow its base
@@ -316,7 +319,8 @@ function isLong(address: string): boolean {
  * `https://host/owner/name//path?ref=branch`, without a scheme too (`NewRepoSpecFromURL` of Kustomize 5), or as a single file.
  */
 function ownPathOf(address: string, change: Branches): string | undefined {
-  const [, bare = "", query = ""] = /^(?:git::)?([^?#]*)\??([^#]*)/.exec(address) ?? [];
+  const [, written = "", query = ""] = /^(?:git::)?([^?#]*)\??([^#]*)/.exec(address) ?? [];
+  const bare = written.replace(/^(?:git@)?github\.com[:/]/i, "https://github.com/");
   // A query may be as long as somebody likes.
   if (bare.length > LONGEST_ADDRESS) return undefined;
   const url = bare.includes("://") || /^[^/]+@/.test(bare) ? bare : `https://${bare}`;
@@ -325,7 +329,7 @@ function ownPathOf(address: string, change: Branches): string | undefined {
   const options = new URLSearchParams(query);
   if (file !== undefined || !followsBase(options.get("ref") ?? options.get("version") ?? "", change)) return file;
   const ends = endOfRepository(parts, 1, (start) => isOwnRepository(change, start));
-  return ends === -1 ? undefined : cleanPath(...parts.slice(ends + 1));
+  return ends === -1 ? servedByApi(url, change) : cleanPath(...parts.slice(ends + 1));
 }
 
 /**
@@ -334,6 +338,7 @@ function ownPathOf(address: string, change: Branches): string | undefined {
  * without a subdomain for files.
  */
 function ownFileOf(parts: readonly string[], change: Branches): string | undefined {
+  const isOwn = (url: string) => isOwnRepository(change, url);
   const own = change.repositoryUrls.map(pathOnHost);
   const file = /^raw\./i.test(parts[2] ?? "")
     ? behindRepository(parts, (url) => own.includes(pathOnHost(url)))
@@ -343,10 +348,6 @@ function ownFileOf(parts: readonly string[], change: Branches): string | undefin
   const names = [`refs/heads/${baseBranch}/`, `${baseBranch}/`, ...(baseBranch === defaultBranch ? ["HEAD/"] : [])];
   const name = names.find((one) => `${file}/`.startsWith(one));
   return name === undefined ? undefined : cleanPath(file.slice(name.length));
-
-  function isOwn(url: string): boolean {
-    return isOwnRepository(change, url);
-  }
 }
 
 /** What follows the address of a repository; empty without one. */

@@ -78,6 +78,19 @@ export function mayBeAddress(entry: string): boolean {
   return /[:?@]|^[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}\//i.test(entry);
 }
 
+const API_FILE = /^(https?:\/\/.+?)\/api\/v4\/projects\/([^/]+)\/repository\/files\/([^/]+)\/raw$/i;
+
+/** The path of a file of the change request's repository that an address of GitLab's API serves; undefined for other addresses. */
+export function servedByApi(
+  url: string,
+  change: Pick<ChangeRequest, "repository" | "repositoryId" | "repositoryUrls">,
+): string | undefined {
+  const [, server = "", project = "", path = ""] = API_FILE.exec(url) ?? [];
+  const { repository, repositoryId } = change;
+  const isNamed = [repository, repositoryId].some((one) => one === percentDecoded(project));
+  return isNamed && isOwnRepository(change, `${server}/${repository}`) ? percentDecoded(path) : undefined;
+}
+
 function parseAddress(url: string): RepositoryAddress | undefined {
   const trimmed = url.trim();
   if (trimmed.length > MAX_LENGTH) return undefined;

@@ -432,6 +432,18 @@ describe("what a kustomization reads of this repository by its address", () => {
     expect((await found(address, "apps/web/kustomization.yaml")).applications).toMatchObject([{ name: "web" }]);
   });
 
+  test.each(["github.com:acme/deploy//Base", "git@github.com/acme/deploy//Base", "GitHub.com/acme/deploy//Base"])(
+    "%s: one of GitHub's, which Kustomize knows by more short forms",
+    async (address) => {
+      const base = files(address);
+      const head = { ...base, "common/cm.yaml": "a: 2" };
+      const own = spec("apps/web", { repoURL: "https://github.com/acme/deploy" });
+      const change = { repositoryUrls: ["https://github.com/acme/deploy.git", "git@github.com:acme/deploy.git"] };
+      const { notFollowing } = await detection({ base, head, live: [live("web", own)], change });
+      expect(notFollowing).toMatchObject([{ application: "web", reason: expect.stringContaining("by this address") }]);
+    },
+  );
+
   test.each([
     `${OWN_URL}//Base?ref=${"a".repeat(40)}`,
     `${OWN_URL}//Base?ref=v1`,
@@ -530,7 +542,7 @@ describe("single files of this repository that are read by their address", () =>
   const found = async (of: JsonObject, kustomization = "") => {
     const base = { "values/web.yaml": "a: 1", "apps/web/kustomization.yaml": kustomization };
     const head = { ...base, "values/web.yaml": "a: 2" };
-    return (await detection({ base, head, live: [live("web", of)] })).notFollowing;
+    return (await detection({ base, head, live: [live("web", of)], change: { repositoryId: "42" } })).notFollowing;
   };
 
   test.each([
@@ -544,6 +556,9 @@ describe("single files of this repository that are read by their address", () =>
     "https://raw.example.com/acme/deploy/refs/heads/main/values/web.yaml?token=x",
     // https://docs.github.com/en/enterprise-server/admin/configuring-settings/hardening-security-for-your-enterprise/enabling-subdomain-isolation
     "https://git.example.com/raw/acme/deploy/main/values/web.yaml",
+    // https://docs.gitlab.com/api/repository_files/#retrieve-a-raw-file-from-a-repository
+    "https://git.example.com/api/v4/projects/42/repository/files/values%2Fweb%2Eyaml/raw?ref=main&private_token=x",
+    "https://git.example.com/api/v4/projects/acme%2Fdeploy/repository/files/values%2Fweb.yaml/raw",
   ])("%s", async (address) => {
     const listed = [{ application: "web", byAddress: true, reason: expect.stringContaining("by this address") }];
     for (const helm of [{ valueFiles: [address] }, { fileParameters: [{ name: "a", path: address }] }]) {
@@ -607,6 +622,10 @@ describe("single files of this repository that are read by their address", () =>
     "https://raw.example.com/acme/deploy/mainline/values/web.yaml",
     "https://git.example.com/raw/acme/deploy/v1/values/web.yaml",
     "https://other.example.com/raw/acme/deploy/main/values/web.yaml",
+    "https://git.example.com/api/v4/projects/42/repository/files/values%2Fweb.yaml/raw?ref=v1",
+    "https://git.example.com/api/v4/projects/43/repository/files/values%2Fweb.yaml/raw?ref=main",
+    "https://git.example.com/api/v4/projects/acme%2Fshop/repository/files/values%2Fweb.yaml/raw?ref=main",
+    "https://other.example.com/api/v4/projects/42/repository/files/values%2Fweb.yaml/raw?ref=main",
   ])("%s is none of them", async (address) => {
     expect(await found({ source: { ...chart, helm: { valueFiles: [address] } } })).toEqual([]);
     expect(await found(spec("apps/web"), `resources: ['${address}']`)).toEqual([]);
