@@ -9,12 +9,12 @@ export async function nextTurn(): Promise<void> {
   await setImmediate();
 }
 
-/** Like `items.map(work)`, but the event loop gets a turn after every few milliseconds: ten thousand would keep it from everybody else. */
-export async function mapInTurns<T, R>(items: readonly T[], work: (item: T) => R): Promise<R[]> {
+/** Works on one item after the other. The event loop gets a turn after every few milliseconds: ten thousand would keep it from everybody else. */
+export async function mapInTurns<T, R>(items: readonly T[], work: (item: T) => R | Promise<R>): Promise<R[]> {
   const done: R[] = [];
   let since = performance.now();
   for (const item of items) {
-    done.push(work(item));
+    done.push(await work(item));
     if (performance.now() - since < TURN_MS) continue;
     await nextTurn();
     since = performance.now();

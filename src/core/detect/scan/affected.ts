@@ -3,7 +3,7 @@ import { LABELS, REPOSITORY_FILE, TEMPORARY_NAME_PREFIX } from "../../../names.j
 import { type Application, type ApplicationSet, specText } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { changeRequestKey } from "../../model/change-request.js";
-import { ChangedPaths, nextTurn } from "../../model/collections.js";
+import { ChangedPaths, mapInTurns, nextTurn } from "../../model/collections.js";
 import { counted } from "../../model/host-words.js";
 import { canonicalJson, jsonEqual } from "../../model/json.js";
 import type { NotDeployed, UnreadFile } from "../../model/plan/plan.js";
@@ -97,7 +97,6 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
   const resources = new Map((await compareResources(base, head)).map((one) => [one.name, one]));
   const live = new Map(request.live.filter((one) => !isTemporary(one)).map((one) => [one.name, one]));
   const names = [...new Set([...resources.keys(), ...live.keys()])].sort();
-  const looked: (AffectedApplication | NotFollowing | undefined)[] = [];
   const trees = await Promise.all([snapshot.tree(change.mergeBase), snapshot.tree(change.headRevision)]);
   const paths = {
     leadsOut: trees[1].leadingOut.find((link) => !trees[0].leadingOut.includes(link)),
@@ -105,11 +104,9 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
     since: new ChangedPaths(await snapshot.changedPaths(change.mergeBase, change.baseRevision)),
     unclaimed: withoutDefinitions(request.sides),
   };
-  for (const [index, name] of names.entries()) {
-    looked.push(await lookAt({ name, resource: resources.get(name), live: live.get(name) }, paths, request));
-    // Thousands of applications take seconds, and webhooks must be answered meanwhile.
-    if (index % 20 === 0) await nextTurn();
-  }
+  const looked = await mapInTurns(names, (name) =>
+    lookAt({ name, resource: resources.get(name), live: live.get(name) }, paths, request),
+  );
   const applicationSets = await changedApplicationSets({
     base,
     head,

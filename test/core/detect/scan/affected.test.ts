@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "@jest/globals";
 import { detect, scanSides } from "../../../../src/core/detect/scan/affected.js";
 import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
@@ -686,6 +687,17 @@ test("changed files that cannot be searched are noted, unchanged ones are not, a
   expect(found.notes.at(-1)).toBe("10 more changed files could not be searched for Application resources.");
   const one = await detection({ base: {}, head: Object.fromEntries(Object.entries(many).slice(0, 21)) });
   expect(one.notes.at(-1)).toBe("1 more changed file could not be searched for Application resources.");
+});
+
+test("applications whose files take long to compare, though few, let others have their turn", async () => {
+  const names = Array.from({ length: 12 }, (_, at) => `app-${at}`);
+  const text = JSON.stringify({ resources: [], x: Array.from({ length: 20_000 }, (_, at) => `n${at}`) });
+  const base = Object.fromEntries(names.map((name) => [`${name}/kustomization.yaml`, text]));
+  const order = { base, head: { ...base, x: "1" }, live: names.map((name) => live(name, spec(name))) };
+  const ended = detection(order).then(() => true);
+  let turns = 0;
+  while (!(await Promise.race([ended, setImmediate(false)]))) turns += 1;
+  expect(turns).toBeGreaterThan(names.length);
 });
 
 test.each<[boolean, string, Omit<Situation, "base">]>([
