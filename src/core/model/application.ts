@@ -30,7 +30,6 @@ export interface Source {
 interface HelmOptions {
   readonly valueFiles: readonly string[];
   readonly fileParameters: readonly string[];
-  readonly releaseName: string | undefined;
 }
 
 interface KustomizeOptions {
@@ -80,7 +79,7 @@ const sourceSchema = z.object({
   tagPrefix: optionalText,
   chart: optionalText,
   ref: optionalText,
-  helm: filledBlock(z.object({ valueFiles: texts, fileParameters: paths, releaseName: optionalText })),
+  helm: filledBlock(z.object({ valueFiles: texts, fileParameters: paths })),
   kustomize: filledBlock(
     z
       .object({ components: texts, patches: paths })

@@ -23,7 +23,6 @@ describe("sourcesOf", () => {
         chart: undefined,
         ref: undefined,
         helm: {
-          releaseName: "web",
           valueFiles: ["values.yaml", "$values/prod.yaml"],
           fileParameters: ["files/ca.pem"],
         },
