@@ -248,4 +248,24 @@ describe.each(HOSTS)("applications that apply each other's definitions, on %s", 
     expect(bot.liveValue("web")).toBe("1");
     expect(await bot.deployed(one)).toEqual([]);
   });
+
+  test.each([
+    ["leaves out the parent", changeOf(["api"]), "svc plan -a api"],
+    ["cannot render the parent", { "argocd/web.yaml": "a: [" }, "svc plan"],
+  ])(
+    "a rollback asks for the rules of the children also where the plan of a later commit %s",
+    async (_, more, plan) => {
+      const rules = { ".svc.yaml": "sync_requirements: [{name: web, allowed_users: [bo]}]\n" };
+      const bot = await startFamily(host, { files: rules });
+      const one = await bot.open(bot.moved("web"), { draft: true });
+      bot.expectChanges("sync root", "sync web");
+      await bot.comment(one, "svc plan", "bo");
+      await bot.comment(one, "svc sync", "bo");
+      await bot.push(one, more);
+      await bot.comment(one, plan);
+      await bot.comment(one, "svc rollback -a root");
+      expect(bot.lastComment(one)).toContain("`ana` may not run `svc rollback` for:\n- `web`: only bo may");
+      expect(syncs(bot)).toEqual(["sync root", "sync web"]);
+    },
+  );
 });

@@ -1,6 +1,7 @@
 import { type Application, destinationOf, IN_CLUSTER } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { allInTurns, groupedBy } from "../model/collections.js";
+import type { Member } from "../model/effect.js";
 import type { Plan } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { ReachedFacts } from "../policy/facts.js";
@@ -62,7 +63,43 @@ export function withPruned(plan: Plan, reached: readonly ReachedFacts[], running
   return { ...plan, applications };
 }
 
-/** `boundAfresh` for a rollback. If it prunes, the rules of the children that only the cluster has hold as well. */
+/**
+ * The plan with all that runs right below what it did not evaluate: nobody knows what a rollback of that reaches, and a commit that
+ * cannot be rendered would be a way past the rules of the children.
+ */
+async function withRunning(
+  plan: Plan,
+  running: readonly Application[],
+  { deployer, signal }: LeftOverSource,
+): Promise<Plan> {
+  const unknown = new Set(plan.applications.filter(({ kind }) => kind !== "evaluated").map((one) => one.application));
+  if (unknown.size === 0) return plan;
+  const sets = (await deployer.listApplicationSets(signal)).filter(({ parent }) => parent && unknown.has(parent));
+  const setOf = new Map<ApplicationName, ApplicationName | undefined>();
+  for (const set of sets) {
+    for (const name of await deployer.applicationsOfSet(set, signal)) setOf.set(name, set.parent);
+  }
+  const live = new Map(running.map((one) => [one.name, one]));
+  const below = groupedBy(running, ({ name, parent }) => setOf.get(name) ?? parent);
+  const applications = plan.applications.map((one) => {
+    const { application: of, effect } = one;
+    if (!unknown.has(of)) return one;
+    const known = new Set(effect.members.map(({ application }) => application));
+    const others = [live.get(of) ?? [], below.get(of) ?? []].flat().filter(({ name }) => !known.has(name));
+    const added = others.map(({ name: application, spec }): Member => {
+      const reachedBy = application === of ? ({ kind: "direct" } as const) : ({ kind: "child", of } as const);
+      const member = memberOf({ application, head: undefined, before: [spec], reachedBy });
+      return { ...member, definition: { kind: "unchanged" } };
+    });
+    return { ...one, effect: { ...effect, members: [...effect.members, ...added] } };
+  });
+  return { ...plan, applications };
+}
+
+/**
+ * `boundAfresh` for a rollback, with all that it may reach. If it prunes, the rules of the children that only the cluster has hold as
+ * well.
+ */
 export async function boundToRollBack(
   plan: Plan,
   prunes: boolean,
@@ -72,12 +109,13 @@ export async function boundToRollBack(
 ): Promise<Plan> {
   const { deployer, signal, clock } = context;
   const running = await deployer.listApplications(signal, clock.now());
-  if (!prunes) return boundNow(plan, running, context);
+  const whole = await withRunning(plan, running, context);
+  if (!prunes) return boundNow(whole, running, context);
   const parents = await parentsHere(context);
   const found = await allInTurns(plan.applications, async ({ application: name }) => {
     const live = parents.has(name) ? await deployer.findApplication(name) : undefined;
     return live === undefined ? [] : [{ name, live }];
   });
   const reached = await leftOverIn(found.flat(), context);
-  return boundNow(withPruned(plan, reached, running), running, context);
+  return boundNow(withPruned(whole, reached, running), running, context);
 }
