@@ -270,6 +270,11 @@ describe.each(HOSTS)("an application of a set that a parent applies, on %s", (ho
     expect(bot.lastComment(one)).toContain("A sync of `root` would delete `shop-es`, so it waits for that lock");
     await bot.comment(one, "svc rollback");
     expect(bot.lastComment(one)).toContain("A rollback of `root` would delete `shop-es`, so it waits for that lock");
+    await bot.push(one, { "children/keep.yaml": "a: [" });
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("Plan for root is stale. Please run the plan command again.");
+    expect(bot.lastComment(one)).toContain("The last plan could not evaluate it:");
+    await bot.push(one, { "children/keep.yaml": configMap("keep", { a: "1" }) });
     expect(running(bot)).toEqual(["root", "shop-de", "shop-es"]);
     await bot.comment(two, "svc unlock", "bo");
     await bot.approve(one);

@@ -214,6 +214,7 @@ export const RULES: Rules = {
 };
 
 const RETARGETED = "there is no plan of it for the present target branch";
+const UNEVALUATED = "others have deployed to it, and its plan does not say what a rollback takes back of that";
 
 /** Who holds it for a time. The merge does nothing to what the head leaves as it is, and a dry run deploys nothing. */
 function heldForATime(
@@ -232,7 +233,10 @@ function isStale(one: ApplicationFacts, facts: Facts, command: Judged): string |
   const current = facts.plan?.current === true;
   switch (command) {
     case "rollback":
-      return record === undefined && facts.plan?.retargeted !== false ? RETARGETED : undefined;
+      if (record !== undefined) return undefined;
+      if (facts.plan?.retargeted !== false) return RETARGETED;
+      // What it deletes of what others deployed, and who has locked that, only a plan tells.
+      return one.foreign.length > 0 && planned?.kind !== "evaluated" ? UNEVALUATED : undefined;
     case "merge":
       return awaits(one, facts) && planned?.kind === "unplanned" ? "it was left out of the plan" : undefined;
     case "plan":
@@ -325,7 +329,7 @@ function stale({ bars, applications, others }: Barred, facts: Facts, command: Ju
         application: one.application,
         planFailure: one.planned?.failure,
         differs: one.now?.differs,
-        moved: command === "rollback" ? RETARGETED : movedSince(one, facts, command),
+        moved: command === "rollback" ? isStale(one, facts, command) : movedSince(one, facts, command),
       })),
     others,
   };
