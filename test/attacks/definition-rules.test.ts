@@ -114,6 +114,20 @@ describe.each(HOSTS)("rules of the repository that defines an application which 
     expect(bot.changes()).toEqual(["sync web"]);
   });
 
+  test("people that it allows are the only ones to roll back, also where the plan of a later commit leaves it out", async () => {
+    const files = { ".svc.yaml": "sync_requirements: [{name: web, allowed_users: [bo]}]\n" };
+    const bot = await start(host, { files }, { applications: ["web", "api"] });
+    const one = await bot.open(changeOf(["web"]), { draft: true });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc plan", "bo");
+    await bot.comment(one, "svc sync", "bo");
+    await bot.push(one, changeOf(["api"]));
+    await bot.comment(one, "svc plan -a api");
+    await bot.comment(one, "svc rollback -a web");
+    expect(bot.lastComment(one)).toMatch(/`web`: only bo \(by the rules of 127\.0\.0\.1\/acme\/platform\) may/);
+    expect(bot.changes()).toEqual(["sync web"]);
+  });
+
   test("on the other host: its approval is required, and nobody has the names of its lists here", async () => {
     const other = host === "hosta" ? "hostb" : "hosta";
     for (const [file, text] of [

@@ -1,12 +1,13 @@
 import { type Application, destinationOf, IN_CLUSTER } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { allInTurns, groupedBy } from "../model/collections.js";
-import type { Member } from "../model/effect.js";
+import { definedWith, type Member } from "../model/effect.js";
 import type { Plan } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { ReachedFacts } from "../policy/facts.js";
 import type { CommandContext, Stoppable } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
+import { definedElsewhere } from "../survey/driving-right.js";
 import { boundNow, type BindingSource } from "../survey/effects.js";
 import { memberOf } from "../survey/members.js";
 
@@ -70,7 +71,7 @@ export function withPruned(plan: Plan, reached: readonly ReachedFacts[], running
 async function withRunning(
   plan: Plan,
   running: readonly Application[],
-  { deployer, signal }: LeftOverSource,
+  { deployer, signal, change }: LeftOverSource & Pick<CommandContext, "change">,
 ): Promise<Plan> {
   const unknown = new Set(plan.applications.filter(({ kind }) => kind !== "evaluated").map((one) => one.application));
   if (unknown.size === 0) return plan;
@@ -86,10 +87,12 @@ async function withRunning(
     if (!unknown.has(of)) return one;
     const known = new Set(effect.members.map(({ application }) => application));
     const others = [live.get(of) ?? [], below.get(of) ?? []].flat().filter(({ name }) => !known.has(name));
-    const added = others.map(({ name: application, spec }): Member => {
+    const added = others.map((other): Member => {
+      const { name: application, spec } = other;
       const reachedBy = application === of ? ({ kind: "direct" } as const) : ({ kind: "child", of } as const);
       const member = memberOf({ application, head: undefined, before: [spec], reachedBy });
-      return { ...member, definition: { kind: "unchanged" } };
+      const defined = application === of ? other : { ...other, parent: of };
+      return { ...definedWith(member, definedElsewhere(defined, { live, change })), definition: { kind: "unchanged" } };
     });
     return { ...one, effect: { ...effect, members: [...effect.members, ...added] } };
   });
@@ -105,7 +108,9 @@ export async function boundToRollBack(
   prunes: boolean,
   context: BindingSource &
     LeftOverSource &
-    Pick<CommandContext, "clock"> & { readonly deployer: Pick<Deployer, "findApplication" | "listApplications"> },
+    Pick<CommandContext, "clock" | "change"> & {
+      readonly deployer: Pick<Deployer, "findApplication" | "listApplications">;
+    },
 ): Promise<Plan> {
   const { deployer, signal, clock } = context;
   const running = await deployer.listApplications(signal, clock.now());
