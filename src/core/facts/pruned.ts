@@ -73,7 +73,8 @@ async function withRunning(
   running: readonly Application[],
   { deployer, signal, change }: LeftOverSource & Pick<CommandContext, "change">,
 ): Promise<Plan> {
-  const unknown = new Set(plan.applications.filter(({ kind }) => kind !== "evaluated").map((one) => one.application));
+  const synced = plan.applications.filter(({ atMerge }) => atMerge === undefined);
+  const unknown = new Set(synced.filter(({ kind }) => kind !== "evaluated").map((one) => one.application));
   if (unknown.size === 0) return plan;
   const sets = (await deployer.listApplicationSets(signal)).filter(({ parent }) => parent && unknown.has(parent));
   const setOf = new Map<ApplicationName, ApplicationName | undefined>();
