@@ -31,9 +31,9 @@ export function blocksOf(texts: readonly string[]): readonly Block[] {
   return texts.flatMap((text) => (text === "" ? [] : [block(text)]));
 }
 
-/** Cuts the last lines off blocks that are longer than the limit, and says how many. */
+/** Cuts the last lines off blocks that are longer than the limit and cannot be split, and says how many. */
 export function cutBlocks(blocks: readonly Block[], limit: number): readonly Block[] {
-  return blocks.map(({ text, section }) => block(cut(text, limit), section));
+  return blocks.map((one) => (one.split === undefined ? block(cut(one.text, limit), one.section) : one));
 }
 
 function cut(text: string, limit: number): string {
@@ -48,11 +48,9 @@ function cut(text: string, limit: number): string {
 /** Parts are balanced to within this many characters. */
 const TOLERANCE = 1000;
 
-/**
- * Packs blocks into as few comments as fit, of about the same length, so that the last is no small remainder.
- * No block without a `split` may be longer than the limit.
- */
-export function pack(blocks: readonly Block[], limit: number): readonly string[] {
+/** Packs blocks into as few comments as fit, of about the same length, so that the last is no small remainder. */
+export function pack(given: readonly Block[], limit: number): readonly string[] {
+  const blocks = cutBlocks(given, limit);
   let best = fill(blocks, limit);
   if (best.length < 2) return best;
   for (let low = limit / 2, high = limit; high - low > TOLERANCE;) {

@@ -15,7 +15,6 @@ import {
   changeLink,
   code,
   codes,
-  cutBlocks,
   fitting,
   joined,
   linked,
@@ -67,13 +66,13 @@ function refused(refusal: Refusal, facts: AnswerFacts, next?: NextStep): readonl
   const form = refusal.reason === "not-a-command" && refusal.sign !== undefined;
   const marker = markerLine({ kind: "refused", head: change.headRevision, login, form });
   const limit = words.maxComment - OVERHEAD;
-  const blocks = cutBlocks(refusalBlocks(refusal, facts, next), limit);
+  const blocks = refusalBlocks(refusal, facts, next);
   return pack(blocks, limit).map((part) => `${marker}\n${part}`);
 }
 
 function titled(title: string, blocks: readonly Block[], { change, words }: AnswerFacts): readonly string[] {
   const limit = words.maxComment - OVERHEAD;
-  const parts = pack(cutBlocks(blocks, limit), limit);
+  const parts = pack(blocks, limit);
   return parts.map((part, index) => {
     const counter = parts.length === 1 ? "" : ` (part ${index + 1} of ${parts.length})`;
     return `${markerLine({ kind: "result", head: change.headRevision })}\n## ${SERVICE} ${title}${counter}\n\n${part}`;

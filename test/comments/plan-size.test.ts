@@ -213,6 +213,27 @@ describe("comments.plan: one", () => {
     for (const part of parts) expectClosed(part);
   });
 
+  test.each([all, one])(
+    "what is said of one application besides its diff fits as well, however long its names are",
+    (options) => {
+      const long = (index: number) => `${index} ${"<".repeat(990)}`;
+      const warnings = Array.from({ length: 20 }, (_, at) => `it warns of ${long(at)}`);
+      const cautions = Array.from({ length: 15 }, (_, at) => `pruning ${long(at)}`);
+      const web = {
+        ...sampleApplication(
+          "web",
+          evaluated(many(1, 2), { cautions, dangers: [{ what: "deletes a claim", pruning: false }] }),
+        ),
+        warnings,
+      };
+      const parts = renderPlan(samplePlan([web]), options);
+      for (const part of parts) expectClosed(part);
+      const plan = parts.join("\n");
+      expect(plan.match(/^- Pruning/gm)).toHaveLength(15);
+      expect(plan).toMatch(/\n- and \d+ more lines\n/);
+    },
+  );
+
   test("whatever the sizes, there is one comment, and it is used", () => {
     const sizes = fc.array(fc.array(fc.integer({ min: 1, max: 700 }), { maxLength: 6 }), {
       minLength: 1,
