@@ -304,7 +304,7 @@ function refuseUnusableKey(privateKey: string): void {
  */
 function saysLimited({ status, text }: Pick<Answer, "status" | "text">): boolean {
   if (![200, 403, 422].includes(status) || !LIMIT_WORDS.test(text)) return false;
-  const { message = "", errors = [] } = limitSchema.safeParse(parseJson(text)).data ?? {};
+  const { message = "", errors = [] } = refusalSchema.safeParse(parseJson(text)).data ?? {};
   const refused = errors.some(({ type, code, message: said }) => {
     return code === "abuse" || PRIMARY_LIMIT.test(type) || SECONDARY_LIMIT.test(said);
   });
@@ -324,7 +324,7 @@ const PRIMARY_LIMIT = /^RATE_LIMIT(?:ED)?$/;
 const LIMIT_WORDS = /RATE.LIMIT|secondary rate|abuse detection|"abuse"|submitted too quickly/i;
 const wordField = z.string().catch("");
 /** GraphQL gives an error a type, REST a code, and either may have no message; some errors of REST are a message alone. */
-const limitSchema = z.object({
+const refusalSchema = z.object({
   message: wordField,
   errors: z
     .array(
@@ -342,7 +342,6 @@ const requestErrorSchema = z.object({
   request: z.object({ method: z.string(), url: z.string() }).optional(),
   response: z.object({ headers: z.record(z.string(), z.unknown()), data: z.unknown() }).optional(),
 });
-const messageSchema = z.object({ message: z.string() });
 
 /** Octokit's `GraphqlResponseError`: HTTP 200 with errors. */
 const graphqlErrorSchema = z.object({
@@ -359,7 +358,8 @@ function githubFailure(error: unknown, asked: string, now: Date): HostFailure {
   // Octokit takes the answer away from a 404 about a team on a self-hosted server, and speaks of an unsupported endpoint.
   if (status !== undefined && (response !== undefined || status === 404)) {
     const { headers = {}, data } = response ?? {};
-    const message = messageSchema.safeParse(data).data?.message;
+    const { message: said = "", errors = [] } = refusalSchema.safeParse(data).data ?? {};
+    const message = [said, ...errors.map((one) => one.message)].filter((text) => text !== "").join(": ");
     // GraphQL queries and new tokens change nothing although they are POSTs; hiding a comment twice does no harm.
     const changing = request?.method !== "GET" && !/\/(?:graphql|access_tokens)$/.test(request?.url ?? "");
     return refusalOf(GITHUB, asked, { status, headers, message, changing, now });

@@ -440,11 +440,13 @@ describe("refusals", () => {
   test.each<[string, unknown]>([
     ["text", "Body is too long (maximum is 65536 characters)"],
     ["error", { ...invalid, message: "Body is too long" }],
-  ])("a comment that GitHub refuses with any other %s is not sent again", async (_, error) => {
+  ])("a comment that GitHub refuses with any other %s is not sent again, and that is told", async (_, error) => {
     const { host, api } = githubUnderTest();
     const message = "Validation Failed";
     api.post("/repos/acme/deploy/issues/7/comments").reply(422, { message, errors: [error], abuse: "abuse" });
-    await expect(host.postComment(ref, "hello", { urgency: "result" })).rejects.toMatchObject({ reason: "rejected" });
+    const said = expect.stringContaining('(422, "Validation Failed: Body is too long');
+    const refusal = { reason: "rejected", message: said };
+    await expect(host.postComment(ref, "hello", { urgency: "result" })).rejects.toMatchObject(refusal);
   });
 
   test("a limit of reads holds writes as well", async () => {
