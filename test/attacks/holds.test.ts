@@ -125,6 +125,17 @@ describe.each(HOSTS)("a hold by a comment on %s", (host) => {
     expect(bot.changes()).toEqual([]);
   });
 
+  test("takes the green status of what is synced, whatever characters its reason has", async () => {
+    const bot = await startBot({ host, config: { [host]: { commit_status: true } }, checkChanges: false });
+    const one = await bot.open(changeOf(["web"]));
+    if (host === "hostb") bot.forge.runPipeline(REPOSITORY, one);
+    await bot.comment(one, "svc sync");
+    const status = () => bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1)?.state;
+    expect(status()).toBe("success");
+    await bot.comment(one, 'svc hold -a web --reason "moving the database 🚧"');
+    expect(status()).toBe("pending");
+  });
+
   test("is limited in number for each person", async () => {
     const bot = await startBot({ host });
     const one = await bot.open({ "README.md": "2\n" });

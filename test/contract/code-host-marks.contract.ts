@@ -94,6 +94,13 @@ export function marksContract(under: () => CodeHostUnderTest): void {
       expect(statuses(change.headRevision)).toMatchObject([{ description: `${"x".repeat(longestStatus - 2)}…` }]);
     });
 
+    test("with an emoji, which not every host takes, is set", async () => {
+      const change = await openWithPipeline();
+      await under().host.setStatus(change, status("pending", { description: "held (🚧 ⏳) by olga" }));
+      const description = expect.stringMatching(/^held \((?:🚧|\?) ⏳\) by olga$/u);
+      expect(statuses(change.headRevision)).toMatchObject([{ state: "pending", description }]);
+    });
+
     test("whose link is longer than the host takes is set without it", async () => {
       const change = await openWithPipeline();
       const url = `https://svc.example.com/${"deep/".repeat(60)}7`;

@@ -26,6 +26,8 @@ async function createStatus({ world, repository, params, body }: Call): Promise<
   if ((description?.length ?? 0) > longestDescription) {
     throw invalid(`Description is too long (maximum is ${longestDescription} characters)`);
   }
+  // https://github.com/ouzi-dev/commit-status-updater/issues/526
+  if (/[\u{10000}-\u{10ffff}]/u.test(description ?? "")) throw invalid("description doesn't accept 4-byte Unicode");
   if (!isState(body.state)) throw invalid("State is not included in the list");
   const context = typeof body.context === "string" ? body.context : "default";
   const known = repository.statuses.get(sha) ?? [];

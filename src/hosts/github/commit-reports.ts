@@ -148,7 +148,11 @@ export function createCommitReports(
           sha: headRevision,
           context: STATUS_NAME,
           state: status.state,
-          description: oneLine(status.description, GITHUB.maxStatusDescription - 1),
+          // GitHub refuses characters beyond the basic plane here: https://github.com/ouzi-dev/commit-status-updater/issues/526
+          description: oneLine(status.description, GITHUB.maxStatusDescription - 1).replace(
+            /[\u{10000}-\u{10ffff}]/gu,
+            "?",
+          ),
           ...(status.url === undefined ? {} : { target_url: status.url }),
         }),
       );

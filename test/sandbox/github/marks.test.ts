@@ -53,6 +53,7 @@ describe("commit statuses", () => {
 
   test.each([
     ["too long a description", { description: "x".repeat(141) }],
+    ["a description with an emoji", { description: "held 🚧" }],
     ["a commit that is not there", { sha: "1".repeat(40) }],
     ["a state that GitHub does not have", { state: "done" }],
   ])("%s is refused", async (_, more) => {
