@@ -145,6 +145,61 @@ describe.each(HOSTS)("the settings of an ApplicationSet on %s", (host) => {
     await expectHeld(bot, one);
   });
 
+  describe("that give applications an operation, which Argo CD runs at once, need an approval whatever the rules say", () => {
+    const OPERATION = "operation: {sync: {revision: evil}}";
+    /** The set with these applications, and what it patches into each. */
+    const setOf = (url: string, patches: Readonly<Record<string, string>>, namespace?: string) => {
+      const elements = Object.entries(patches).map(([name, patch]) => ({ name, patch }));
+      return shopsResource(url, { list: { elements } }, { namespace, templatePatch: "{{ .patch }}" });
+    };
+    const files = Object.fromEntries(
+      ["de", "fr"].map((name) => [`shops/${name}/a.yaml`, configMap(`shop-${name}`, { value: "1" })]),
+    );
+
+    test.each<[string, Readonly<Record<string, string>>]>([
+      ["a running one", { de: "{}" }],
+      ["a new one", { fr: "{}" }],
+    ])("the merge of the set: %s", async (_, running) => {
+      const bot = await startBot({
+        host,
+        applications: [],
+        config: { defaults: { auto_merge: true } },
+        files: (url) => ({ ...files, "sets/shops.yaml": asYaml(setOf(url, running)) }),
+        prepare: (world, forge) => {
+          const repoURL = cloneUrlOf(forge);
+          const owned = Object.keys(running).map((name) => generatedApplication(name, { repoURL }));
+          runsShops(world, setOf(repoURL, running), owned);
+        },
+      });
+      const set = setOf(cloneUrlOf(bot.forge), { ...running, de: OPERATION });
+      await expectHeld(bot, await bot.open({ "sets/shops.yaml": asYaml(set) }));
+    });
+
+    test("the sync of the parent that applies it", async () => {
+      const bot = await startBot({
+        host,
+        applications: [],
+        files: (url) => ({
+          ...files,
+          "argocd/root.yaml": asYaml(applicationResource("root", { repoURL: url, path: "children" })),
+          "children/set.yaml": asYaml(setOf(url, { de: "{}" }, "argocd")),
+        }),
+        prepare: ({ argocd }, forge) => {
+          const repoURL = cloneUrlOf(forge);
+          argocd.addApplication(applicationResource("root", { repoURL, path: "children" }));
+          argocd.addApplication(generatedApplication("de", { repoURL }));
+        },
+      });
+      const one = await bot.open({
+        "children/set.yaml": asYaml(setOf(cloneUrlOf(bot.forge), { de: OPERATION }, "argocd")),
+        "shops/de/a.yaml": configMap("shop-de", { value: "2" }),
+      });
+      await bot.comment(one, "svc sync");
+      expect(bot.lastComment(one)).toContain("`shop-de`: a sync of root changes it; its definition turns auto-sync on");
+      expect(bot.changes()).toEqual([]);
+    });
+  });
+
   test("need an approval whatever the rules say, if nobody knows what it owns", async () => {
     const bot = await startSet(host);
     bot.meanwhile("argocd", { path: /\/generate$/ }, () => {

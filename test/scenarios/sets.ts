@@ -14,6 +14,7 @@ export interface SetOptions {
   readonly metadata?: object;
   /** More members of the template's spec; replaces those above. */
   readonly spec?: object;
+  readonly templatePatch?: string;
 }
 
 /** The text of an ApplicationSet `shops` that makes an application `shop-<name>` of whatever its generator gives. */
@@ -30,6 +31,7 @@ export function shopsResource(repoURL: string, generator: object, options: SetOp
     goTemplateOptions,
     metadata,
     spec,
+    templatePatch,
   } = options;
   return {
     apiVersion: "argoproj.io/v1alpha1",
@@ -49,6 +51,7 @@ export function shopsResource(repoURL: string, generator: object, options: SetOp
           ...spec,
         },
       },
+      ...(templatePatch === undefined ? {} : { templatePatch }),
     },
   };
 }

@@ -1,6 +1,6 @@
 import { enforce, type Account } from "../accounts.js";
 import { ApiError, codes, invalid, unknown } from "../api-error.js";
-import { mergePatch, objectAt, type Json, type JsonObject } from "../json.js";
+import { isObject, mergePatch, objectAt, type Json, type JsonObject } from "../json.js";
 import { normalizeSpec, presentMetadata } from "../present.js";
 import { repaired } from "../read-request.js";
 import { zeroStatus, type ApplicationSpec, type Metadata } from "../resource.js";
@@ -8,8 +8,9 @@ import type { ApplicationSet, Generator } from "../schemas/application-set.js";
 import { applicationSpec } from "../schemas/application-spec.js";
 import { metadata as metadataSchema } from "../schemas/application.js";
 import { controlNamespace, type World } from "../world.js";
+import { readYaml } from "../yaml.js";
 import { generatorParameters } from "./generator-parameters.js";
-import { renderTexts, type TemplateStyle } from "./render-template.js";
+import { renderText, renderTexts, type TemplateStyle } from "./render-template.js";
 
 /**
  * The Applications that a set would generate now. The set need not exist.
@@ -82,9 +83,13 @@ function fromTemplate(
   const spec = repaired(applicationSpec, objectAt(rendered, "spec"), "ApplicationSpec", ignore) as ApplicationSpec;
   const preserve = set.spec.syncPolicy?.preserveResourcesOnDeletion === true;
   const finalizers = metadata.finalizers ?? (preserve ? [] : ["resources-finalizer.argocd.argoproj.io"]);
-  return {
+  const application: JsonObject = {
     metadata: presentMetadata({ ...metadata, namespace: metadata.namespace ?? set.metadata.namespace, finalizers }),
     spec: normalizeSpec(spec),
     status: zeroStatus(),
   };
+  const patch = readYaml(renderText(set.spec.templatePatch ?? "{}", parameters, style));
+  const patched = mergePatch(application, patch as Json) as JsonObject;
+  if (!isObject(patched.operation)) return patched;
+  return { ...patched, operation: { initiatedBy: {}, retry: {}, ...patched.operation } };
 }

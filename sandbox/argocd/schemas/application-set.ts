@@ -68,6 +68,7 @@ export const applicationSetSpec = z.strictObject({
     .strictObject({ applicationsSync: text.optional(), preserveResourcesOnDeletion: z.boolean().optional() })
     .optional(),
   template,
+  templatePatch: text.optional(),
 });
 
 export const applicationSet = z.strictObject({

@@ -15,7 +15,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import { isOfReplaced } from "../model/deployment.js";
-import type { DefinitionChange, Member } from "../model/effect.js";
+import type { Member } from "../model/effect.js";
 import { safeMessage } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
 import { type ApplicationPlan, isPlanOf, type NotDeployed, type Plan } from "../model/plan/plan.js";
@@ -39,11 +39,6 @@ export interface Surroundings {
   readonly everySet: readonly ApplicationSet[];
   readonly nameOf: Naming;
   readonly change: Branches;
-}
-
-/** Counts a definition as changed although its spec is the same. */
-export function asChanged(definition: DefinitionChange): DefinitionChange {
-  return definition.kind === "unchanged" ? { kind: "changed", moves: [] } : definition;
 }
 
 /** A child as the two renders of a parent define it. */

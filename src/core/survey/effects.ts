@@ -5,7 +5,6 @@ import { allInTurns, groupedBy, mapInTurns } from "../model/collections.js";
 import {
   type BoundIdentity,
   definedWith,
-  type DefinitionChange,
   type Effect,
   type Identity,
   type Member,
@@ -20,9 +19,9 @@ import type { Subject } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import type { Deployer } from "../ports/deployer.js";
 import type { Log } from "../ports/log.js";
-import { asChanged, type Reached, type Surroundings } from "./children.js";
+import type { Reached, Surroundings } from "./children.js";
 import { reachedFrom } from "./driving-right.js";
-import { autoSyncAmong, BEFORE, directMember, identityOf, memberOf } from "./members.js";
+import { asChanged, autoSyncAmong, BEFORE, directMember, identityOf, memberOf } from "./members.js";
 import type { ShownPreview } from "./previews.js";
 import type { SurveyWithSets } from "./sets/generated-applications.js";
 import { reachedBySet, type ShowingSource } from "./sets/rendered-sets.js";
@@ -83,15 +82,8 @@ function reachedChild(
   if (!changed && !operates && running !== undefined && specEqual(head, running.spec)) return [];
   const before = running === undefined ? [] : [base, running.spec].filter((spec) => spec !== undefined);
   const member = memberOf({ application, head, before, reachedBy, change });
-  const definition = operates ? withOperation(member.definition) : asChanged(member.definition);
+  const definition = asChanged(member.definition, operates);
   return [{ member: { ...member, definition }, deploysItself: syncsItself(head) || operates }];
-}
-
-/** Counts an operation in the manifest as auto-sync: both deploy at once. */
-function withOperation(definition: DefinitionChange): DefinitionChange {
-  const changed = asChanged(definition);
-  if (changed.kind !== "changed") return changed;
-  return { kind: "changed", moves: [...changed.moves, { what: "auto-sync", from: "off", to: "an operation" }] };
 }
 
 /** Placeholder for a name that Kubernetes generates; no application can have it. */

@@ -156,6 +156,17 @@ export function definitionChange(head: ApplicationSpec, before: readonly Applica
   return { kind: "changed", moves: [...new Map(moves.map((move) => [JSON.stringify(move), move])).values()] };
 }
 
+/** Counts a definition as changed although its spec is the same. @param operates it comes with an operation, which Argo CD runs at once. */
+export function asChanged(definition: DefinitionChange, operates = false): DefinitionChange {
+  if (definition.kind !== "unchanged" && definition.kind !== "changed") return definition;
+  const moves = definition.kind === "changed" ? definition.moves : [];
+  // As auto-sync: both deploy without anybody asking for it.
+  return {
+    kind: "changed",
+    moves: operates ? [...moves, { what: "auto-sync", from: "off", to: "an operation" }] : moves,
+  };
+}
+
 function movesBetween(from: ApplicationSpec, to: ApplicationSpec): readonly Move[] {
   const known = new Set(sourcesOf(from).map(({ repoURL }) => repoURL));
   const urls = [...new Set(sourcesOf(to).map(({ repoURL }) => repoURL))].filter((url) => !known.has(url));

@@ -20,9 +20,8 @@ import { DeployerFailure, safeMessage } from "../../model/errors.js";
 import { isJsonObject, type Json, jsonEqual, type JsonObject } from "../../model/json.js";
 import type { ApplicationSetPreview, SetFailure } from "../../model/plan/plan.js";
 import type { Stoppable } from "../../ports/context.js";
-import { asChanged } from "../children.js";
 import { regenerated } from "../ignored-fields.js";
-import { memberOf, unknownMember } from "../members.js";
+import { asChanged, memberOf, unknownMember } from "../members.js";
 import { readsOnlyKnown } from "../previews.js";
 import { withMissing } from "../survey-afresh.js";
 import type { Survey } from "../survey.js";
@@ -139,10 +138,15 @@ function generatedMembers(
     const replaced = [before.get(application)?.spec, running].filter((spec) => spec !== undefined);
     const spec = removed.has(application) ? undefined : (after.get(application)?.spec ?? running);
     const known = memberOf({ application, head: spec, before: replaced, reachedBy, change });
-    const member = changed.has(application) ? { ...known, definition: asChanged(known.definition) } : known;
+    const operates = (after.get(application)?.alsoGiven?.operation ?? null) !== null;
+    const definition = changed.has(application) ? asChanged(known.definition, operates) : known.definition;
+    const problem = operates && definition.kind === "new" ? OPERATES : undefined;
+    const member = { ...known, definition, problem };
     return Promise.resolve(unseen.has(application) ? { ...member, problem: UNSEEN } : member);
   });
 }
+
+const OPERATES = "its set gives it an operation, which Argo CD runs at once whatever is rendered";
 
 /** Unknown members for the applications that the set owns now, or for the set itself if it owns none. */
 function unknownMembers({ set, problem, owned }: Unpreviewed): readonly Member[] {
