@@ -95,8 +95,8 @@ export function pairManifests(request: DiffRequest): ReadonlyMap<string, Sides> 
       // Argo CD deletes what was applied and becomes a hook that no sync runs, as if it were not there any more.
       const goes = written !== undefined && !isHook(written.manifest) && found && isIdleHook(found.manifest);
       const young = goes === true ? undefined : found;
-      // What says Skip may have been applied before it did: a sync deletes it if it goes, and creates it if it says so no more.
-      const old = young !== undefined && written && isNeverApplied(written.manifest) ? undefined : written;
+      // What no sync applied may have been there before: a sync deletes it if it goes, and creates it if it says so no more.
+      const old = young !== undefined && written && isLeftOut(written.manifest, young.manifest) ? undefined : written;
       const identity = (young ?? old)?.identity;
       if (identity === undefined || (young !== undefined && isNeverApplied(young.manifest))) return [];
       // Both sides are in the same namespace, so naming it on one side only makes no difference.
@@ -111,6 +111,11 @@ export function pairManifests(request: DiffRequest): ReadonlyMap<string, Sides> 
       return [[key, { identity, base, head, hook }] as const];
     }),
   );
+}
+
+/** Whether no sync of the base applies an object that one of the head applies or runs. */
+function isLeftOut(base: Manifest, head: Manifest): boolean {
+  return isNeverApplied(base) || (isSurelyHook(base) && isIdleHook(base) && !isIdleHook(head));
 }
 
 /** Whether it is a hook that no sync runs, as Helm's `test`: Argo CD does not apply it (gitops-engine `ignore.Ignore`). */

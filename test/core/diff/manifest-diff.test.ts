@@ -338,6 +338,16 @@ describe("hooks", () => {
     expect(diff([claim], [{ ...claim, ...idle }])).toMatchObject(lost);
   });
 
+  test("what was a hook that no sync runs is new once a sync applies or runs it, and shown whole", () => {
+    const { created, resources } = diff([job({ "helm.sh/hook": "test" })], [job({})]);
+    expect({ created, diff: resources[0]?.diff }).toEqual({ created: 1, diff: expect.stringContaining('+image: "1"') });
+    expect(diff([job({ "helm.sh/hook": "test" })], [job({ "helm.sh/hook": "post-install" })])).toMatchObject({
+      hooksChanged: 1,
+      cautions: ["runs the new hook batch/Job guestbook/j (PostSync)"],
+      resources: [{ action: "create" }],
+    });
+  });
+
   test("what becomes a hook, or is one no more, counts as an update", () => {
     const hook = { "argocd.argoproj.io/hook": "Sync" };
     expect(diff([job({})], [job(hook)])).toMatchObject({ updated: 1, hooksChanged: 0 });
