@@ -1,11 +1,11 @@
 import * as z from "zod";
 import type { RepositoryName } from "../core/model/brand.js";
-import { changeRequestKey, type ChangeRequestRef, identityKey } from "../core/model/change-request.js";
+import { type ChangeRequestRef, identityKey } from "../core/model/change-request.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import { parseJson } from "../core/model/json.js";
 import { type QueueBacklog, IDS_KEPT_MS, idsOf, UNTOLD_KEPT_MS } from "../core/ports/event-queue.js";
-import { type RedisClient, RedisScript, type StoreConnection, vouched } from "../http/redis.js";
+import { RedisScript, type StoreConnection, vouched } from "../http/redis.js";
 import { HOST_IDS, KEYS } from "../names.js";
 
 interface EventRecord {
@@ -82,7 +82,7 @@ export class LaneStore {
   /** Accepts an event, unless Redis gets to it more than `withinMs` from now. Repeated after success, it answers "known". */
   async push(event: HostEvent, withinMs: number): Promise<Pushed> {
     const began = performance.now();
-    const lane = await this.#laneOf(event.change);
+    const lane = identityKey(event.change);
     const { events, state } = laneKeys(lane);
     const at = await this.#now();
     const deadline = Math.round(at - (performance.now() - began) + withinMs);
@@ -122,10 +122,8 @@ export class LaneStore {
   }
 
   async isBusy(change: ChangeRequestRef): Promise<boolean> {
-    return this.connection.run(async (redis) => {
-      const lane = (await redis.get(laneOfKey(change))) ?? changeRequestKey(change);
-      return (await redis.exists(laneKeys(lane).events)) === 1;
-    });
+    const { events } = laneKeys(identityKey(change));
+    return (await this.connection.run((redis) => redis.exists(events))) === 1;
   }
 
   async take(change: string, leaseMs: number): Promise<Attempt> {
@@ -217,28 +215,6 @@ export class LaneStore {
     return this.connection.run((redis) => redis.zcard(LANES_KEY));
   }
 
-  /**
-   * Finds the lane of a change request, which stays the same when its repository is renamed. It is the change request's key at its first
-   * event, as in older versions of svc, or its id if that key belongs to a change request of another repository.
-   */
-  async #laneOf(change: ChangeRequestRef): Promise<string> {
-    const [name, id] = [changeRequestKey(change), identityKey(change)];
-    if (id === name) return name;
-    return this.connection.run(async (redis) => {
-      const [known] = await Promise.all([
-        redis.get(laneOfKey(change)),
-        redis.pexpire(laneOfKey(change), IDS_KEPT_MS),
-        redis.pexpire(ownerKey(name), IDS_KEPT_MS),
-      ]);
-      if (known === null) {
-        const owner = await firstOf(redis, ownerKey(name), id);
-        return firstOf(redis, laneOfKey(change), owner === id ? name : id);
-      }
-      if (known !== name) await redis.pexpire(ownerKey(known), IDS_KEPT_MS);
-      return known;
-    });
-  }
-
   async #end(change: string, keys: readonly string[], args: readonly string[], delayMs = 0): Promise<Ended> {
     const { events, state, lease } = laneKeys(change);
     const [outcome] = await this.#call(
@@ -269,21 +245,6 @@ export class LaneStore {
   #learn(now: string | undefined): void {
     this.#ahead = Number(now) - Date.now();
   }
-}
-
-/** Sets a value unless there is one. @returns The one that is there. */
-async function firstOf(redis: RedisClient, key: string, value: string): Promise<string> {
-  await redis.set(key, value, "PX", IDS_KEPT_MS, "NX");
-  return (await redis.get(key)) ?? value;
-}
-
-function laneOfKey(change: ChangeRequestRef): string {
-  return `${KEYS.queue}:lane:${identityKey(change)}`;
-}
-
-/** Where the id of the change request is stored whose lane has this name. */
-function ownerKey(lane: string): string {
-  return `${KEYS.queue}:owner:${lane}`;
 }
 
 /** The keys of a lane: its events in order, its state, and the lease of the running event. */

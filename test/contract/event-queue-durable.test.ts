@@ -464,19 +464,6 @@ async function take(lanes: LaneStore, event: HostEvent, leaseMs: number): Promis
   return taken;
 }
 
-test("what an older version stored without the repository's id comes into the same lane", async () => {
-  const runs = new Runs();
-  const { queue } = startReplica(runs.run);
-  const [known, stored] = [commented(1), commented(1)];
-  await queue.push({ ...known, change: { ...known.change, repositoryId: "1" } });
-  await queue.push(stored);
-  await runs.haveStarted(1);
-  await settled();
-  expect(runs.started).toHaveLength(1);
-  await runs.endAll(queue);
-  expect(runs.started).toHaveLength(2);
-});
-
 test("a replica says when it takes over from a killed one, and not when an event is retried or handed back", async () => {
   const takeOvers: string[] = [];
   await kill(commented(1), 1);

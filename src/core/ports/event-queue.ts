@@ -1,4 +1,4 @@
-import { type ChangeRequestRef, changeRequestKey, identityKey } from "../model/change-request.js";
+import { type ChangeRequestRef, identityKey } from "../model/change-request.js";
 import type { HostEvent } from "../model/event.js";
 import type { RunNotes } from "../model/progress.js";
 
@@ -76,9 +76,7 @@ export const UNTOLD_KEPT_MS = 6 * 60 * 60 * 1000;
 /** An event is new if none of its ids was accepted before. Not every host signs the delivery id, so a comment has its own. */
 export function idsOf(event: HostEvent): readonly string[] {
   if (event.kind !== "commented") return [event.delivery];
-  // The name as well: older versions know comments by it alone.
-  const keys = new Set([changeRequestKey(event.change), identityKey(event.change)]);
-  return [event.delivery, ...[...keys].map((key) => `${key} comment ${event.commentId}`)];
+  return [event.delivery, `${identityKey(event.change)} comment ${event.commentId}`];
 }
 
 /** The event as it is pushed again. Like a comment found late, a command that started nothing is run only soon after it came, at `at`. */

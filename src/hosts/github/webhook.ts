@@ -53,7 +53,7 @@ export function translateGitHubEvent(name: string, delivery: string, payload: un
   }
 }
 
-const repositorySchema = z.object({ id: idField.optional(), full_name: repositoryField });
+const repositorySchema = z.object({ id: idField, full_name: repositoryField });
 
 const pullRequestSchema = z.object({
   action: z.string(),
@@ -188,8 +188,8 @@ function eventOrigin(delivery: string, repository: z.output<typeof repositorySch
   return { delivery, change: { host: "hosta", ...repositoryOf(repository), number } } as const;
 }
 
-function repositoryOf({ id, full_name: repository }: z.output<typeof repositorySchema>) {
-  return id === undefined ? { repository } : { repository, repositoryId: id };
+function repositoryOf({ id: repositoryId, full_name: repository }: z.output<typeof repositorySchema>) {
+  return { repository, repositoryId };
 }
 
 interface GitHubWebhookOptions extends WebhookIntake {

@@ -46,7 +46,7 @@ export const userField = z
   .object({ id: idField, username: loginField })
   .transform(({ id, username }): User => ({ id, login: username, bot: isBot(username) }));
 
-const projectSchema = z.object({ id: idField.optional(), path_with_namespace: repositoryField });
+const projectSchema = z.object({ id: idField, path_with_namespace: repositoryField });
 
 const mergeRequestSchema = z.object({
   project: projectSchema,
@@ -181,8 +181,8 @@ function eventOrigin(delivery: string, project: z.output<typeof projectSchema>, 
   return { delivery, change: { host: "hostb", ...repositoryOf(project), number } } as const;
 }
 
-function repositoryOf({ id, path_with_namespace: repository }: z.output<typeof projectSchema>) {
-  return id === undefined ? { repository } : { repository, repositoryId: id };
+function repositoryOf({ id: repositoryId, path_with_namespace: repository }: z.output<typeof projectSchema>) {
+  return { repository, repositoryId };
 }
 
 interface GitLabWebhookOptions extends WebhookIntake {
