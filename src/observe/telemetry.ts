@@ -13,7 +13,7 @@ import { Router } from "express";
 import * as z from "zod";
 import type { ServerConfig } from "../config/server/server.js";
 import { DeployerFailure, HostFailure } from "../core/model/errors.js";
-import type { HostEvent } from "../core/model/event.js";
+import { EVENT_KINDS, type HostEvent } from "../core/model/event.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import type { EventQueue, RunEnd } from "../core/ports/event-queue.js";
@@ -88,22 +88,6 @@ export async function createTelemetry(
   };
 }
 
-/** The compiler names a kind that is missing. */
-const EVENT_KINDS: Readonly<Record<HostEvent["kind"], true>> = {
-  updated: true,
-  "plan-wanted": true,
-  closed: true,
-  commented: true,
-  reviewed: true,
-  approved: true,
-  turn: true,
-  "lock-lost": true,
-  marked: true,
-  "merge-group": true,
-  rollout: true,
-  "stage-due": true,
-};
-
 /**
  * Begins the counters that alerts watch. Prometheus sees an increase between two samples only: of a counter that begins with its first
  * failure it would see none. https://prometheus.io/docs/practices/instrumentation/#avoid-missing-metrics
@@ -112,7 +96,7 @@ function beginAtZero(metrics: Metrics, hosts: readonly HostId[]): void {
   const { events, argocdErrors, renderErrors, webhooksRefused } = metrics;
   beginStoreErrors("queue", metrics);
   for (const host of hosts) {
-    for (const kind of Object.keys(EVENT_KINDS)) {
+    for (const kind of EVENT_KINDS) {
       for (const outcome of ["failed", "refused", "not_queued"]) events.inc({ host, kind, outcome }, 0);
     }
     for (const reason of ["no_room", "too_slow"]) webhooksRefused.inc({ host, reason }, 0);

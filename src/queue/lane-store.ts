@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { RepositoryName } from "../core/model/brand.js";
 import { type ChangeRequestRef, identityKey } from "../core/model/change-request.js";
 import { StoreUnavailable } from "../core/model/errors.js";
-import type { HostEvent } from "../core/model/event.js";
+import { EVENT_KINDS, type HostEvent } from "../core/model/event.js";
 import { parseJson } from "../core/model/json.js";
 import { type QueueBacklog, IDS_KEPT_MS, idsOf, UNTOLD_KEPT_MS } from "../core/ports/event-queue.js";
 import { RedisScript, type StoreConnection, vouched } from "../http/redis.js";
@@ -271,30 +271,9 @@ function confirmedKey(delivery: string): string {
   return `${KEYS.queue}:confirmed:${delivery}`;
 }
 
-/** An event of another kind is left to the version that knows it. */
-const KINDS = {
-  updated: true,
-  "plan-wanted": true,
-  closed: true,
-  commented: true,
-  reviewed: true,
-  approved: true,
-  marked: true,
-  rollout: true,
-  "stage-due": true,
-  "merge-group": true,
-  turn: true,
-  "lock-lost": true,
-} as const satisfies Readonly<Record<HostEvent["kind"], true>>;
-
 const change = z.object({ host: z.enum(HOST_IDS), repository: z.custom<RepositoryName>(isText), number: z.int() });
-const hostEvent = vouched<HostEvent>(
-  z.object({
-    kind: z.custom<keyof typeof KINDS>((kind) => isText(kind) && Object.hasOwn(KINDS, kind)),
-    delivery: z.string(),
-    change,
-  }),
-);
+/** An event of another kind is left to the version that knows it. */
+const hostEvent = vouched<HostEvent>(z.object({ kind: z.enum(EVENT_KINDS), delivery: z.string(), change }));
 
 function isText(value: unknown): value is string {
   return typeof value === "string";

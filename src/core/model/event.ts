@@ -26,6 +26,25 @@ export type HostEvent = EventOrigin &
     | StageDue
   );
 
+/** The compiler names a kind that is missing. */
+const KINDS: Readonly<Record<HostEvent["kind"], true>> = {
+  updated: true,
+  "plan-wanted": true,
+  closed: true,
+  commented: true,
+  reviewed: true,
+  approved: true,
+  turn: true,
+  "lock-lost": true,
+  marked: true,
+  "merge-group": true,
+  rollout: true,
+  "stage-due": true,
+};
+
+/** Every kind of event. */
+export const EVENT_KINDS = Object.keys(KINDS) as readonly HostEvent["kind"][];
+
 interface EventOrigin {
   /** The host's delivery id, `<host>-<guid>`; a repeated delivery has the same. */
   readonly delivery: string;
