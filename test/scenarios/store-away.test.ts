@@ -308,21 +308,6 @@ describe.each(HOSTS)("the store on %s", (host) => {
     expect(log.of("event failed")).toEqual([]);
   });
 
-  test("a stored plan that cannot be read keeps no command of another pull request from being found", async () => {
-    const bot = await startOnRedis(host);
-    const [one, two] = [await bot.open(WEB), await bot.open(changeOf(["api"]))];
-    await bot.stores.connection?.run((connected) =>
-      connected.set(KEYS.plan + changeRequestKey(bot.ref(one)), '{"v":2}'),
-    );
-    bot.clock.advance(5 * 60_000);
-    bot.forge.passTime(5 * 60_000);
-    await bot.loseWebhooks(async () => void (await bot.forge.comment(REPOSITORY, two, "ana", "svc unlock")));
-    await bot.service.reconcile();
-    await bot.idle();
-    expect(bot.lastComment(two)).toContain("Released: `api`.");
-    expect(bot.answers(one)).toHaveLength(1);
-  });
-
   test("an entry of the audit trail that cannot be read keeps no rollout from its end", async () => {
     const resources = { web: { spec: { syncPolicy: { automated: {} } } } };
     const bot = await startOnRedis(host, { resources: () => resources });
