@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { repositorySchema } from "../src/config/repository/repository-schema.js";
-import { OTHER_NAMES, type OtherName } from "../src/config/server/section-names.js";
+import { OTHER_NAMES } from "../src/config/server/section-names.js";
 import { serverSchema } from "../src/config/server/server-schema.js";
 import { REPOSITORY_FILE, SERVER_FILE } from "../src/names.js";
 
@@ -63,7 +63,11 @@ export function withOtherNames(schema: JsonSchema): JsonSchema {
 }
 
 /** @param within The keys that lead from `schema` to the map that holds the section. */
-function withOtherName(schema: JsonSchema, [part, ...rest]: readonly string[], one: OtherName): JsonSchema {
+function withOtherName(
+  schema: JsonSchema,
+  [part, ...rest]: readonly string[],
+  one: (typeof OTHER_NAMES)[number],
+): JsonSchema {
   const { properties = {}, required = [], anyOf = [] } = schema;
   if (part !== undefined) {
     const inner = properties[part];

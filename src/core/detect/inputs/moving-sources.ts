@@ -320,7 +320,8 @@ function isLong(address: string): boolean {
  */
 function ownPathOf(address: string, change: Branches): string | undefined {
   const [, written = "", query = ""] = /^(?:git::)?([^?#]*)\??([^#]*)/.exec(address) ?? [];
-  const bare = written.replace(/^(?:git@)?github\.com[:/]/i, "https://github.com/");
+  // Of some hosts Kustomize also knows `host:owner/name` and `git@host/owner/name`.
+  const bare = written.replace(/^(?:git@)?([\w-]+(?:\.[\w-]+)+)[:/](?!\d+\/)/, "https://$1/");
   // A query may be as long as somebody likes.
   if (bare.length > LONGEST_ADDRESS) return undefined;
   const url = bare.includes("://") || /^[^/]+@/.test(bare) ? bare : `https://${bare}`;

@@ -65,7 +65,7 @@ function mayList(scm: JsonObject, { repository, baseBranch, defaultBranch }: Lis
     .filter(isJsonObject)
     .some((options) => {
       if (options.allBranches !== true && baseBranch !== defaultBranch) return false;
-      // GitLab also lists the projects that are shared with a group, wherever they are.
+      // Projects of other groups that are shared with this one are listed too.
       if (options.group !== undefined && options.includeSharedProjects !== false) return true;
       const owner = options.organization ?? options.group ?? options.owner ?? options.project;
       if (typeof owner !== "string" || owner.includes("{{") || /^\d+$/.test(owner)) return true;

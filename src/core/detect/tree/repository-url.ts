@@ -80,7 +80,7 @@ export function mayBeAddress(entry: string): boolean {
 
 const API_FILE = /^(https?:\/\/.+?)\/api\/v4\/projects\/([^/]+)\/repository\/files\/([^/]+)\/raw$/i;
 
-/** The path of a file of the change request's repository that an address of GitLab's API serves; undefined for other addresses. */
+/** The path of a file of the change request's repository that its host's API serves at an address; undefined for other addresses. */
 export function servedByApi(
   url: string,
   change: Pick<ChangeRequest, "repository" | "repositoryId" | "repositoryUrls">,
