@@ -62,6 +62,30 @@ describe.each(HOSTS)("on %s, a hotfix that reached the base branch after the pla
     expect(bot.seen(one).state).toBe("open");
   });
 
+  test("is not taken off the base branch by a merge of older commits, which have several merge bases with it", async () => {
+    const bot = await startBot({
+      host,
+      git: true,
+      resources: () => apart("api", "web"),
+      config: { defaults: AUTO_MERGE },
+    });
+    const one = await bot.open(changeOf(["api"], "2"));
+    const mended = await bot.forge.pushToBranch(REPOSITORY, "main", {
+      "apps/web/hotfix.yaml": configMap("hotfix", { on: "1" }),
+    });
+    const older = await bot.forge.push(REPOSITORY, one, { "README.md": "Older than the hotfix\n" });
+    await bot.forge.mergeByHand(REPOSITORY, one, "ana");
+    await bot.idle();
+    const two = await bot.open(changeOf(["api"], "3"));
+    const evil = { ...changeOf(["api"], "4"), "apps/web/hotfix.yaml": null };
+    await bot.forge.push(REPOSITORY, two, evil, { onto: older, merging: mended });
+    await bot.idle();
+    expect(bot.lastComment(two)).toContain("### Application: `web`");
+    await bot.comment(two, "svc sync");
+    expect(bot.lastComment(two)).toContain("- `web`: the base branch main changed apps/web/hotfix.yaml");
+    expect(bot.changes()).toEqual([]);
+  });
+
   test("in a definition that the PR changes as well is not reverted either", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(bot.moved("web"));

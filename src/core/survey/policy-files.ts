@@ -45,8 +45,7 @@ export async function readPolicyFiles(
   ]);
   // A head that leaves the file alone gets the file of the base branch, as a merge would give it.
   const changed =
-    after.id !== base.id &&
-    (after.id !== before.id || (await snapshot.rewrittenChanges(change)).includes(REPOSITORY_FILE));
+    after.id !== base.id && (after.id !== before.id || (await snapshot.ownChanges(change)).includes(REPOSITORY_FILE));
   const file = await parsed(base, `${REPOSITORY_FILE} (base branch)`, reading);
   return {
     base: await branchFile(file, change.baseRevision, snapshot, reading),

@@ -4,6 +4,7 @@ import type { Application } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { ChangedPaths } from "../../model/collections.js";
+import { only, RepositoryFailure } from "../../model/errors.js";
 import type { FoundInputs } from "../../model/input-set.js";
 import type { Json } from "../../model/json.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
@@ -59,9 +60,14 @@ export function openSnapshot(
       return tree;
     },
     lostChanges: lostIn,
-    async rewrittenChanges(change) {
-      const { paths } = await lostIn(change);
-      return paths.length === 0 ? [] : writtenAmong(paths, await range(change.mergeBase, change.headRevision));
+    async ownChanges(change) {
+      const { mergeBase, headRevision } = change;
+      const [changed, lost] = await Promise.all([repository.changedPaths(mergeBase, headRevision), lostIn(change)]);
+      const known = new Set(changed);
+      const hidden = lost.paths.filter((path) => !known.has(path));
+      if (hidden.length === 0) return changed;
+      const commits = await range(mergeBase, headRevision).catch(only(RepositoryFailure, () => UNKNOWN));
+      return [...changed, ...writtenAmong(hidden, commits)].sort();
     },
     inputs: (entries, application, others, find) => inputs.find(entries, application, others, find, unknown),
   };
@@ -84,6 +90,8 @@ async function lostChanges(
   const still = new Set(different);
   return new ChangedPaths(changed.filter((path) => still.has(path)));
 }
+
+const UNKNOWN: CommitRange = { commits: [], complete: false };
 
 /** A merge of the base branch writes nothing: it brings what that has. */
 function writtenAmong(paths: readonly string[], { commits, complete }: CommitRange): readonly string[] {

@@ -75,9 +75,7 @@ export interface AffectedApplication {
 /** Reads the repository, for which Argo CD need not be asked. */
 export async function scanSides(order: ScanOrder): Promise<ScannedSides> {
   const { change, settings, snapshot, nameOf, scanner, signal } = order;
-  const own = await snapshot.changedPaths(change.mergeBase, change.headRevision);
-  const rewritten = settings.mergeMethod === "rebase" ? await snapshot.rewrittenChanges(change) : [];
-  const changedPaths = [...new Set([...own, ...rewritten])].sort();
+  const changedPaths = await snapshot.ownChanges(change);
   // In sequence, since most of the head's files are then known from the merge base.
   const scan = { snapshot, crPaths: settings.crPaths, nameOf, owner: changeRequestKey(change), signal };
   const base = await scanner.scan({ ...scan, revision: change.mergeBase, trusted: true });

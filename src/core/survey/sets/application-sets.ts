@@ -237,7 +237,7 @@ async function unpinned(
   const trees = await Promise.all([snapshot.tree(mergeBase), snapshot.tree(headRevision)]);
   if (sides.some((side) => choosesByPath(side, change, trees))) return UNLISTED;
   if (!sides.some((side) => gitGenerators(side).some(isTemplated))) return undefined;
-  const paths = await snapshot.changedPaths(mergeBase, headRevision);
+  const paths = await snapshot.ownChanges(change);
   return sides.some((side) => readsChanges(side, change, paths, trees, isTemplated)) ? UNPINNED : undefined;
 }
 

@@ -60,7 +60,7 @@ export async function withSetsOfParents(
     shown.set(parent, known);
     return known;
   };
-  const paths = await snapshot.changedPaths(change.mergeBase, change.headRevision);
+  const paths = await snapshot.ownChanges(change);
   const trees = await Promise.all([snapshot.tree(change.mergeBase), snapshot.tree(change.headRevision)]);
   const decided = found.detection.applicationSets.map(async (set): Promise<readonly ChangedApplicationSet[]> => {
     const isNamed = (one: SetId) => nameOf(one.namespace, one.name) === set.name;
