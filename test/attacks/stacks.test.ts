@@ -4,8 +4,10 @@ import { REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
 import { changeOf } from "../scenarios/resources.js";
 
 /** Only GitHub has stacks: it merges one as a whole, by the rules of the branch below it. */
-async function start(): Promise<{ readonly bot: Bot; readonly github: GitHubForge }> {
-  const bot = await startBot({ host: "hosta" });
+async function start(
+  defaults: Readonly<Record<string, unknown>> = {},
+): Promise<{ readonly bot: Bot; readonly github: GitHubForge }> {
+  const bot = await startBot({ host: "hosta", config: { defaults } });
   const { github } = bot.world;
   if (github === undefined) throw new Error("the sandbox has no GitHub");
   return { bot, github };
@@ -35,8 +37,11 @@ test("is not green above the lowest one, though nothing follows its base branch,
   expect(shown(bot, two)).toBe("pending: web awaits svc sync");
 });
 
-test("is green again a while after somebody dissolved the stack, of which GitHub tells nobody", async () => {
-  const { bot, github } = await start();
+test.each([
+  ["", {}],
+  [", also where svc plans only on command", { autoplan: false }],
+])("is green again a while after somebody dissolved the stack, of which GitHub tells nobody%s", async (_, defaults) => {
+  const { bot, github } = await start(defaults);
   const one = await bot.open({ "README.md": "a typo\n" }, { branch: "lower" });
   const two = await bot.open(changeOf(["web"]), { base: "lower" });
   await github.stack(REPOSITORY, [one, two]);

@@ -142,6 +142,9 @@ export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown>
     return { kind: "detected", detected: { kind: "unknown" } };
   });
   await setCommitStatus(change, facts, run, { unlessShown: true });
+  // Only its stack keeps it from being green.
+  const isFree = facts.kind === "detected" && facts.detected.kind === "nothing";
+  if (isFree && change.stackBase !== undefined) await run.publisher.retry(change, true);
   return NOTHING;
 }
 
