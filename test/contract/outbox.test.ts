@@ -72,6 +72,18 @@ test("what a killed replica was delivering is delivered by another, and what was
   await two.close(0);
 });
 
+test("a message that nobody delivers, since its receiver has left the configuration, ends after a week", async () => {
+  const receiver = new Receiver();
+  receiver.answer(new Promise(() => undefined));
+  const outbox = startDurable(receiver);
+  await outbox.add([message("a")]);
+  await receiver.until(() => receiver.attempts.length === 1);
+  await outbox.close(0);
+  const left = await raw.keys("svc:{notifications}:chat:*");
+  expect(left).toHaveLength(3);
+  for (const key of left) expect(Math.ceil((await raw.pttl(key)) / (24 * 60 * 60_000))).toBe(7);
+});
+
 test("while Redis is away nobody waits longer than a moment, and the message is delivered as soon as it is back", async () => {
   const receiver = new Receiver();
   const outbox = startDurable(receiver);
