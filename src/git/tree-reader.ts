@@ -9,10 +9,13 @@ import type { MirrorRepository } from "./mirror-repository.js";
 /** The paths that differ between two commits, each with its entry at the second; undefined if it has none there. */
 type TreeChanges = ReadonlyMap<string, TreeEntry | undefined>;
 
-/** Longest path in bytes, as on most file systems. Only a crafted repository has deeper folders. */
+/** Longest path in bytes, as on most file systems. */
 const MAX_PATH = 4096;
-/** Most entries of a commit or a difference: a crafted repository can repeat one folder many thousand times. */
-const MAX_ENTRIES = 1_000_000;
+/** Folders in each other. Only a crafted repository has more, and what is done for each folder above a file takes long then. */
+const MAX_DEPTH = 200;
+/** What a commit or a difference may have: a million entries with usual paths. A crafted repository can repeat one folder very often. */
+const MAX_SIZE = 200_000_000;
+const ENTRY_SIZE = 100;
 /** Entries whose reading takes some milliseconds. */
 const LARGE_FOLDER = 2_000;
 
@@ -34,7 +37,7 @@ export class TreeReader {
     const changes = near && (await this.changes(near.revision, revision));
     await nextTurn();
     const changed = near && changes && changedList(near.entries, changes);
-    if (changed !== undefined && changed.length <= MAX_ENTRIES) return changed;
+    if (changed !== undefined && sizeOf(changed) <= MAX_SIZE) return changed;
     const root = await this.#root(revision);
     const entries = entriesBelow(await this.#nodesBelow(root), root);
     // git sorts by bytes, which gives another order for some characters outside ASCII.
@@ -48,12 +51,14 @@ export class TreeReader {
     if (known !== undefined) return known;
     const [before, after] = [await this.#root(from), await this.#root(to)];
     const changed = new Map<string, TreeEntry | undefined>();
+    const spent = { size: 0 };
     let pairs: readonly FolderPair[] = before === after ? [] : [{ prefix: "", before, after }];
-    while (pairs.length > 0) {
+    for (let depth = 0; pairs.length > 0; depth += 1) {
+      if (depth > MAX_DEPTH) throw tooDeep();
       const ids = pairs.flatMap((pair) => [pair.before, pair.after]).filter((id) => id !== undefined);
       const nodes = await this.#nodes(ids);
       await nextTurn();
-      pairs = differences(pairs, nodes, changed);
+      pairs = differences(pairs, nodes, changed, spent);
     }
     this.#changes.set(key, changed);
     return changed;
@@ -73,7 +78,7 @@ export class TreeReader {
     const all = new Map<string, TreeNode>();
     let level: readonly string[] = [root];
     for (let depth = 0; level.length > 0; depth += 1) {
-      if (depth > MAX_PATH / 2) throw tooDeep();
+      if (depth > MAX_DEPTH) throw tooDeep();
       const nodes = await this.#nodes(level);
       for (const [id, node] of nodes) all.set(id, node);
       const below = [...nodes.values()].flatMap(({ items }) => items.filter(({ kind }) => kind === "tree"));
@@ -112,18 +117,19 @@ export class TreeReader {
 
 function entriesBelow(nodes: ReadonlyMap<string, TreeNode>, root: string): TreeEntry[] {
   const entries: TreeEntry[] = [];
-  let visited = 0;
-  collect(root, "");
+  let size = 0;
+  collect(root, "", 0);
   return entries;
 
-  function collect(id: string, prefix: string): void {
-    if (prefix.length > MAX_PATH) throw tooDeep();
+  function collect(id: string, prefix: string, depth: number): void {
+    if (prefix.length > MAX_PATH || depth > MAX_DEPTH) throw tooDeep();
     const items = nodes.get(id)?.items ?? [];
-    visited += 1 + items.length;
-    if (visited > MAX_ENTRIES) throw tooMany();
+    size += ENTRY_SIZE;
     for (const item of items) {
+      size += ENTRY_SIZE + prefix.length + item.name.length;
+      if (size > MAX_SIZE) throw tooMany();
       if (isEntry(item)) entries.push(entryOf(item, prefix + item.name));
-      else collect(item.id, `${prefix}${item.name}/`);
+      else collect(item.id, `${prefix}${item.name}/`, depth + 1);
     }
   }
 }
@@ -140,6 +146,7 @@ function differences(
   pairs: readonly FolderPair[],
   nodes: ReadonlyMap<string, TreeNode>,
   changed: Map<string, TreeEntry | undefined>,
+  spent: { size: number },
 ): readonly FolderPair[] {
   const below: FolderPair[] = [];
   for (const { prefix, before, after } of pairs) {
@@ -149,10 +156,11 @@ function differences(
       const [old, young] = [left.get(bytes), right.get(bytes)];
       if (old?.id === young?.id && old?.kind === young?.kind && old?.executable === young?.executable) continue;
       const path = prefix + (old?.name ?? young?.name ?? "");
+      spent.size += ENTRY_SIZE + path.length;
+      if (spent.size > MAX_SIZE) throw tooMany();
       if (isEntry(old) || isEntry(young)) changed.set(path, isEntry(young) ? entryOf(young, path) : undefined);
       const folders = { before: folderIn(old), after: folderIn(young) };
       if (folders.before !== undefined || folders.after !== undefined) below.push({ prefix: `${path}/`, ...folders });
-      if (changed.size + below.length > MAX_ENTRIES) throw tooMany();
     }
   }
   return below;
@@ -175,6 +183,10 @@ function entryOf({ kind, executable, id }: EntryItem, path: string): TreeEntry {
 
 function folderIn(item: TreeItem | undefined): string | undefined {
   return item?.kind === "tree" ? item.id : undefined;
+}
+
+function sizeOf(entries: readonly TreeEntry[]): number {
+  return entries.reduce((sum, { path }) => sum + ENTRY_SIZE + path.length, 0);
 }
 
 function byPath(left: TreeEntry, right: TreeEntry): number {

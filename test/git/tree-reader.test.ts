@@ -154,6 +154,31 @@ describe("crafted trees", () => {
     expect(await failureOf(changedPaths(other, commit))).toBe("too-much-output");
   });
 
+  test("a hundred thousand files below names of 4,000 characters are refused before they fill the memory", async () => {
+    const names = Array.from({ length: 320 }, (_, index) => `${index}`);
+    const files = await writeTree(...names.map((one) => ["100644", one, BLOB] as const));
+    let tree = await writeTree(...names.map((one) => ["40000", one, files] as const));
+    for (let level = 0; level < 20; level += 1) tree = await writeTree(["40000", "n".repeat(199), tree]);
+    const commit = await commitOf(tree);
+    expect(await failureOf(reader.list(commit))).toBe("too-much-output");
+    const other = revision((await store.resolve(NAME, "main")) ?? "");
+    expect(await failureOf(changedPaths(other, commit))).toBe("too-much-output");
+  });
+
+  test.each([
+    [200, undefined],
+    [201, "too-deep"],
+  ])("%i folders in each other: %s", async (depth, problem) => {
+    let tree = await writeTree(["100644", "file", BLOB]);
+    for (let level = 0; level < depth; level += 1) tree = await writeTree(["40000", "a", tree]);
+    const commit = await commitOf(tree);
+    const other = revision((await store.resolve(NAME, "main")) ?? "");
+    for (const work of [() => reader.list(commit), () => changedPaths(other, commit)]) {
+      if (problem === undefined) await work();
+      else expect(await failureOf(work())).toBe(problem);
+    }
+  });
+
   test("modes with leading zeros or group bits count as plain files and folders", async () => {
     const inner = await writeTree(["100664", "group", BLOB], ["0100755", "run", BLOB]);
     const commit = await commitOf(await writeTree(["040000", "folder", inner]));

@@ -88,29 +88,39 @@ export function groupedBy<T, K>(
 /** The paths that differ between two commits, indexed once for the thousands of applications they are compared with. */
 export class ChangedPaths {
   readonly #paths: ReadonlySet<string>;
-  /** The changed paths at and below each of them, and each directory that holds one. */
-  readonly #below = new Map<string, string[]>();
+  readonly #sorted: readonly string[];
 
   constructor(readonly paths: readonly string[]) {
     this.#paths = new Set(paths);
-    for (const path of this.#paths) {
-      for (const one of [...selfAndParents(path), ""]) {
-        const below = this.#below.get(one);
-        if (below === undefined) this.#below.set(one, [path]);
-        else below.push(path);
-      }
-    }
+    this.#sorted = [...this.#paths].sort();
   }
 
   /** Whether a changed path is at, above or below this one: a changed link or submodule changes everything below it. */
   touch(path: string): boolean {
-    return this.#below.has(path) || selfAndParents(path).some((one) => this.#paths.has(one));
+    const [start, end] = this.#below(path);
+    return start < end || selfAndParents(path).some((one) => this.#paths.has(one));
   }
 
   /** Those at, above and below this one. */
   touching(path: string): readonly string[] {
-    const above = selfAndParents(path).filter((one) => one !== path && this.#paths.has(one));
-    return [...above, ...(this.#below.get(path) ?? [])];
+    const above = selfAndParents(path).filter((one) => this.#paths.has(one));
+    return [...above, ...this.#sorted.slice(...this.#below(path))];
+  }
+
+  /** Where those below a directory begin and end. A slash sorts right before a zero. */
+  #below(directory: string): readonly [number, number] {
+    if (directory === "") return [0, this.#sorted.length];
+    return [this.#firstFrom(`${directory}/`), this.#firstFrom(`${directory}0`)];
+  }
+
+  #firstFrom(path: string): number {
+    let [low, high] = [0, this.#sorted.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#sorted[middle] ?? "") < path) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 }
 

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
-import { expect, test } from "@jest/globals";
-import { allInTurns } from "../../../src/core/model/collections.js";
+import { describe, expect, test } from "@jest/globals";
+import { allInTurns, ChangedPaths } from "../../../src/core/model/collections.js";
 
 const MANY = Array.from({ length: 1000 }, (_, index) => index);
 
@@ -45,4 +45,34 @@ test("work that never waits leaves the event loop its turns", async () => {
   stop.abort();
   await counted;
   expect(turns).toBeGreaterThanOrEqual(20);
+});
+
+describe("changed paths", () => {
+  const changed = new ChangedPaths(["b/c", "a/b/c", "a-/x", "a0", "a/b-c", "a/b", "ä/\u{1f600}/x", "b/c"]);
+
+  test.each<[string, readonly string[]]>([
+    ["", ["a-/x", "a/b", "a/b-c", "a/b/c", "a0", "b/c", "ä/\u{1f600}/x"]],
+    ["a", ["a/b", "a/b-c", "a/b/c"]],
+    ["a/b", ["a/b", "a/b/c"]],
+    ["a/b/c/d", ["a/b/c", "a/b"]],
+    ["a/bc", []],
+    ["a0/x", ["a0"]],
+    ["ä/\u{1f600}", ["ä/\u{1f600}/x"]],
+    ["b/c", ["b/c"]],
+    ["c", []],
+  ])("at, above and below %j", (path, expected) => {
+    expect([...changed.touching(path)].sort()).toEqual([...expected].sort());
+    expect(changed.touch(path)).toBe(expected.length > 0);
+  });
+
+  test("nothing touches none", () => {
+    expect([new ChangedPaths([]).touch(""), new ChangedPaths([]).touching("")]).toEqual([false, []]);
+  });
+
+  test("a thousand of them below two thousand folders take no time", () => {
+    const before = process.cpuUsage();
+    const deep = new ChangedPaths(Array.from({ length: 1000 }, (_, at) => `${"a/".repeat(2000)}${at}`));
+    expect(deep.touch("a/a")).toBe(true);
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(2); // seconds of our own, however busy the machine is
+  });
 });

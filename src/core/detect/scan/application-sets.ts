@@ -348,7 +348,7 @@ function directoriesChange(
   if (patterns.length === 0) return false;
   const submodules = [base, head].filter((tree) => tree?.touchesSubmodule("") === true);
   if (submodules.length > 0 && changedPaths.some((path) => isSubmoduleChange(path, submodules))) return true;
-  const directories = [...new Set(changedPaths.flatMap(directoriesAbove))];
+  const directories = directoriesAbove(changedPaths);
   const differing = directories.filter((one) => isListed(one, base) !== isListed(one, head));
   // Argo CD matches by Go's rules, which read `[!a]` in another way (v3.5 `filterApps` of its git generator).
   return patterns.some((pattern) => {
@@ -366,10 +366,12 @@ function isSubmoduleChange(path: string, trees: readonly (RepositoryTree | undef
   return path === SUBMODULES || trees.some((tree) => tree?.entryAt(path)?.kind === "submodule");
 }
 
-function directoriesAbove(path: string): readonly string[] {
-  const directories: string[] = [];
-  for (let one = parentOf(path); one !== ""; one = parentOf(one)) directories.push(one);
-  return directories;
+function directoriesAbove(paths: readonly string[]): readonly string[] {
+  const directories = new Set([""]);
+  for (const path of paths) {
+    for (let one = parentOf(path); !directories.has(one); one = parentOf(one)) directories.add(one);
+  }
+  return [...directories].slice(1);
 }
 
 function pathsOf(list: Json | undefined): readonly string[] {
