@@ -162,8 +162,8 @@ export function countsOf(checks: readonly CheckResult[]): string {
  * mention people, create links, close issues, render HTML, or run a host's quick actions.
  */
 
-/** All but line feeds and tabs. */
-const CONTROLS = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+/** All but line feeds and tabs, and halves of pairs: a host refuses JSON that has one. */
+const CONTROLS = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
 
 /** One line of untrusted text as a code span, without control characters, line breaks and bidirectional marks. */
 export function code(text: string): string {

@@ -235,11 +235,11 @@ export function refusalMessage(text: string): string | undefined {
   return isNestedDeeper(MAX_MESSAGE_DEPTH, said) ? undefined : JSON.stringify(said);
 }
 
-/** Foreign text on one line, without control and direction characters, at most `limit` characters. */
+/** Foreign text on one line, without control and direction characters and halves of pairs, at most `limit` characters. */
 export function oneLine(text: string, limit: number): string {
   const clean = text
     .slice(0, limit * 4)
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
+    .replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\s]+/gu, " ")
     .trim();
   return clean.length > limit ? `${clean.slice(0, limit).replace(/[\uD800-\uDBFF]$/, "")}…` : clean;
 }

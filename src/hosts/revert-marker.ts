@@ -1,11 +1,12 @@
 import type { Reverts, User } from "../core/model/change-request.js";
 import { SERVICE } from "../names.js";
+import { oneLine } from "./host-answer.js";
 
 const PATTERN = new RegExp(`^<!-- ${SERVICE}:revert of=([1-9]\\d{0,9}) by=([1-9]\\d{0,19}) -->`);
 
 /** The title of a revert, as both hosts write it. */
 export function revertTitle(title: string): string {
-  return `Revert "${title.slice(0, 200)}"`;
+  return `Revert "${oneLine(title, 200)}"`;
 }
 
 /** The description of a revert; its first line is for svc. */

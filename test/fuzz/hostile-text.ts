@@ -63,6 +63,7 @@ const PIECES = [
     "\u0000",
     "\u001b[31m",
     "🚀",
+    "\ud83d",
     "e\u0301",
     "svc sync",
     "\nsvc sync\n",
