@@ -215,7 +215,7 @@ describe.each(HOSTS)("rules of the repository that defines an application which 
     [
       "does not exist, or hides from svc",
       {},
-      /acme\/platform, which defines it, could not be read: .*check that it still exists/,
+      /acme\/platform, which defines it, could not be read: Git(?:Hub found|Lab could) no[^:]*: check that it still exists/,
     ],
     [
       "is on a server that svc is not configured for",

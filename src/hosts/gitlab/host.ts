@@ -266,10 +266,10 @@ async function readFile(
   const variables = { project: repository, paths: [path], follows, aside: isAside(follows) };
   const { project } = await client.query(filesSchema, asked, FILES_QUERY, variables);
   const { standard, followed } = project?.repository ?? {};
-  if (!standard || (variables.aside && !followed)) throw hidden(repository, asked);
+  if (!standard || (variables.aside && !followed)) throw hidden(asked);
   return followed ? [standard, followed] : [standard];
 }
 
-function hidden(repository: RepositoryName, asked: string): HostFailure {
-  return new HostFailure("not-found", `GitLab could not ${asked}: ${repository} ${GITLAB.visibilityCure}`);
+function hidden(asked: string): HostFailure {
+  return new HostFailure("not-found", `GitLab could not ${asked}: ${GITLAB.visibilityCure}`);
 }
