@@ -271,6 +271,44 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
   const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "more", namespace: "shop" }, data: {} };
   const metadata = { name: "more" };
   const policy = { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicy", metadata };
+  const gone =
+    "- `harmless`: a sync of root changes it; it deletes admissionregistration.k8s.io/ValidatingAdmissionPolicy guestbook/more";
+  test.each([
+    ["bound by the namespaces of its objects", object, bound],
+    ["deleted with a policy only after an approval", policy, gone],
+  ])("a child that a sync deletes is %s, also if its own files change", async (_, deployed, expected) => {
+    const finalizers = ["resources-finalizer.argocd.argoproj.io"];
+    const made = (repoURL: string) => {
+      const annotations = { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/harmless" };
+      const one = applicationResource("harmless", { repoURL, namespace: "argocd", path: "lane" });
+      return { ...one, metadata: { name: "harmless", namespace: "argocd", annotations, finalizers } };
+    };
+    const resources = ["always.yaml", "prod.yaml"];
+    const bot = await family(host, {
+      rule: "allowed_users: [bo]",
+      prod: { spec: { destination: { server: OWN, namespace: "shop" } } },
+      files: (url) => ({
+        "children/kustomization.yaml": asYaml({ resources: [...resources, "harmless.yaml"] }),
+        "children/harmless.yaml": asYaml(made(url)),
+        "lane/more.yaml": asYaml(deployed),
+        "lane/own.yaml": configMap("own", { value: "1" }),
+      }),
+      prepare: async ({ argocd }, forge) => {
+        argocd.addApplication(made(forge.cloneUrl("acme/deploy")));
+        await argocd.deploy("harmless");
+      },
+    });
+    const one = await bot.open({
+      "children/kustomization.yaml": asYaml({ resources }),
+      "lane/own.yaml": configMap("own", { value: "2" }),
+    });
+    await bot.comment(one, "svc plan -a harmless");
+    if (expected === bound) await bot.approve(one);
+    await bot.comment(one, "svc sync -a root --prune");
+    expect(bot.lastComment(one)).toContain(expected);
+    expect(bot.changes()).toEqual([]);
+  });
+
   test.each([
     ["bound by the namespaces of its objects", object, bound],
     ["deleted with a policy only after an approval", policy, unseen.replace("harmless", "shop-de")],

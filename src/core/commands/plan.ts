@@ -269,7 +269,9 @@ function unlooked({ previews }: Plan, asked: ReadonlySet<string>, previewed: rea
   const again = new Set(previewed.map(({ application }) => application));
   return previews.filter(
     ({ application, origin }) =>
-      !again.has(application) && !asked.has(application) && !(origin.kind === "child" && asked.has(origin.of)),
+      !again.has(application) &&
+      (origin.change === "removed" || !asked.has(application)) &&
+      !(origin.kind === "child" && asked.has(origin.of)),
   );
 }
 

@@ -98,7 +98,8 @@ export async function childPreviews(
 ): Promise<readonly ShownPreview[]> {
   const nameOf = await context.deployer.naming();
   const ofSets = applicationSets.flatMap(({ added, changed, removed }) => [...added, ...changed, ...removed]);
-  const seen = new Set([...found.subjects.map(({ name }) => name), ...ofSets]);
+  const seen = new Set<string>([...found.subjects.map(({ name }) => name), ...ofSets]);
+  const planned = new Set(found.subjects.flatMap(({ kind, name }) => (kind === "deleted" ? [] : [name])));
   const ofGenerated = new Set(generated.map(({ preview }) => preview.application));
   const shown = [...generated];
   for (let level = [...parents, ...generated.flatMap(asParent)]; level.length > 0;) {
@@ -119,9 +120,11 @@ export async function childPreviews(
   }
   return shown;
 
-  function isFirst({ application }: FoundBelow): boolean {
-    const first = !seen.has(application);
-    seen.add(application);
+  function isFirst({ application, order }: FoundBelow): boolean {
+    // The plan of an application does not say what goes with it if its parent deletes it.
+    const key = order.kind === "unread" && planned.has(application) ? `deletion of ${application}` : application;
+    const first = !seen.has(key);
+    seen.add(key);
     return first;
   }
 }

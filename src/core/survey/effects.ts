@@ -28,6 +28,8 @@ import { reachedBySet, type ShowingSource } from "./sets/rendered-sets.js";
 
 interface Chain {
   readonly appliedBy: ReadonlyMap<ApplicationName, Applied>;
+  /** What goes with an application that is deleted, of those that were looked at for that. */
+  readonly gone: ReadonlyMap<ApplicationName, Applied>;
   /** The children that Argo CD runs, by their parent. */
   readonly running: ReadonlyMap<ApplicationName, readonly Application[]>;
   /** The problem to report of a child that Argo CD deploys by itself and that was not rendered with its new definition. */
@@ -54,13 +56,13 @@ function reachedInTurn(first: readonly Reached[], chain: Chain): readonly Member
 }
 
 /** Argo CD deletes what a removed application has deployed, if that has the finalizer for it. */
-function removedWith({ application: of, definition }: Member, { appliedBy, running }: Chain): readonly Reached[] {
+function removedWith({ application: of, definition }: Member, { appliedBy, gone, running }: Chain): readonly Reached[] {
   if (definition.kind !== "removed") return [];
   const common = { head: undefined, reachedBy: { kind: "child", of } } as const;
   const children = (running.get(of) ?? []).map(({ name: application, spec }) => {
     return { member: memberOf({ ...common, application, before: [spec] }), deploysItself: false };
   });
-  return [...children, ...(appliedBy.get(of)?.reached ?? [])];
+  return [...children, ...((gone.get(of) ?? appliedBy.get(of))?.reached ?? [])];
 }
 
 const NOT_RENDERED = "Argo CD deploys it by itself, and what it would deploy was not rendered";
@@ -134,14 +136,15 @@ export async function deriveEffects(
   const all = byName([...previewed.filter(({ facts }) => facts !== undefined), ...shallow]);
   const running = groupedBy(everyApplication, ({ parent }) => parent);
   // A parent that starts a new application needs an approval, since that was rendered by itself alone.
-  const gone = [...all.values()].filter(({ digest }) => digest === undefined);
   const driven = shallow.filter(({ subject }) => subject.kind === "live");
-  const bySync: Chain = { appliedBy: byName([...gone, ...driven]), running, unseen: NOT_RENDERED };
+  // One that is planned may be deleted as well, by the sync of its parent.
+  const gone = byName([...shallow, ...previewed].filter(({ facts, digest }) => facts && digest === undefined));
+  const bySync: Chain = { appliedBy: byName(driven), gone, running, unseen: NOT_RENDERED };
   // A preview that could not be rendered bars the merge by itself.
-  const byMerge: Chain = { appliedBy: all, running, unseen: undefined };
+  const byMerge: Chain = { appliedBy: all, gone, running, unseen: undefined };
   const members = [
     ...shallow.map(({ direct }) => direct),
-    ...[...all.values()].flatMap(({ reached }) => reached.map(({ member }) => member)),
+    ...[...all.values(), ...gone.values()].flatMap(({ reached }) => reached.map(({ member }) => member)),
     ...applicationSets.flatMap((set) => set.members),
   ];
   const touched = new Set([...all.values()].flatMap(({ facts }) => facts?.touched ?? []));
@@ -149,7 +152,10 @@ export async function deriveEffects(
   const surroundings = { ...around, parents };
   const bind = (member: Member) =>
     overlaps(definedWith(member, reachedFrom(member, surroundings)), all.get(member.application)?.facts?.touched ?? []);
-  const namespacesOf = ({ application }: Member) => all.get(application)?.facts?.namespaces ?? [];
+  const namespacesOf = ({ application, definition }: Member) => {
+    const removed = definition.kind === "removed" ? gone.get(application) : undefined;
+    return (removed ?? all.get(application))?.facts?.namespaces ?? [];
+  };
   const rendered = (member: Member): Member => context.note({ ...member, namespaces: namespacesOf(member) });
   // What only gets another definition changes no objects yet.
   const touching = (member: Member) =>
