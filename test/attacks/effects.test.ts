@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
 import { HOSTS, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
 import { applicationResource, asYaml, changeOf, configMap, type ApplicationOptions } from "../scenarios/resources.js";
-import { names, shopsResource } from "../scenarios/sets.js";
+import { cloneUrlOf, generatedApplication, names, runsShops, shopsResource } from "../scenarios/sets.js";
 
 const OWN = "https://kubernetes.default.svc";
 const UNAPPROVED = "PR must be approved before sync";
@@ -337,6 +337,45 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
       expect(bot.changes()).toEqual([]);
     },
   );
+
+  test("what goes with the applications of a set below one that the merge deletes is bound by its namespaces", async () => {
+    const inner = (url: string) => ({
+      ...shopsResource(url, names("leaf"), { namespace: "argocd", path: "lane" }),
+      metadata: { name: "inner", namespace: "argocd" },
+    });
+    const bot = await family(host, {
+      rule: "allowed_users: [bo]",
+      prod: { spec: { destination: { server: OWN, namespace: "shop" } } },
+      files: (url) => ({
+        "sets/shops.yaml": asYaml(shopsResource(url, names("de", "it"))),
+        "shops/it/a.yaml": configMap("it", { value: "1" }),
+        "shops/de/inner.yaml": asYaml(inner(url)),
+        "lane/more.yaml": asYaml(object),
+      }),
+      prepare: async (world, forge) => {
+        const repoURL = cloneUrlOf(forge);
+        const finalizers = ["resources-finalizer.argocd.argoproj.io"];
+        const made = (name: string, set: string, path = `shops/${name}`) => {
+          const one = generatedApplication(name, { repoURL, path, namespace: "argocd" }) as {
+            readonly metadata: object;
+          };
+          const ownerReferences = [{ apiVersion: "argoproj.io/v1alpha1", kind: "ApplicationSet", name: set, uid: set }];
+          return { ...one, metadata: { ...one.metadata, finalizers, ownerReferences } };
+        };
+        const all = [made("de", "shops"), made("it", "shops"), made("leaf", "inner", "lane")];
+        runsShops(world, shopsResource(repoURL, names("de", "it")), all);
+        for (const name of ["shop-de", "shop-it", "shop-leaf"]) await world.argocd.deploy(name);
+      },
+    });
+    const one = await bot.open({ "sets/shops.yaml": asYaml(shopsResource(cloneUrlOf(bot.forge), names("it"))) });
+    const plan = await bot.stores.plans.find(bot.ref(one));
+    const members = plan?.applicationSets.flatMap((set) => set.members) ?? [];
+    expect(members.find(({ application }) => application === "shop-leaf")).toMatchObject({
+      definition: { kind: "removed" },
+      namespaces: ["shop"],
+      boundAs: expect.arrayContaining([expect.objectContaining({ application: "prod" })]),
+    });
+  });
 
   test("a set below the parent reaches the applications that it generates", async () => {
     const bot = await family(host);

@@ -105,8 +105,10 @@ export async function childPreviews(
   for (let level = [...parents, ...generated.flatMap(asParent)]; level.length > 0;) {
     const survey = await withChildren(found, level, context);
     const running = new Map(survey.everyApplication.map((one) => [one.name, one]));
-    // The plan names the sets that generated applications apply, and goes no further: one may generate itself.
-    const sets = level.flatMap(([name, facts]) => (ofGenerated.has(name) ? [] : facts.sets));
+    // The plan names the sets that generated applications apply, and goes no further: one may generate itself. Deletions come to an end.
+    const sets = level.flatMap(([name, facts]) =>
+      facts.sets.filter(({ head }) => head === undefined || !ofGenerated.has(name)),
+    );
     const generatedBelow = await Promise.all(sets.map((set) => belowSet(set, survey, nameOf, context)));
     const children = level.flatMap((parent) => changedChildren(parent, running, nameOf, context));
     const below = [...children, ...generatedBelow.flat()].filter(isFirst);
