@@ -128,11 +128,6 @@ export async function deriveEffects(
   const previewed = await allInTurns(shown, ({ preview, application, facts }) =>
     appliedBy(preview.application, application && digestOf(application.spec), facts, { around, context }),
   );
-  const begun = [
-    ...shown.map(({ application }) => application),
-    ...examined.flatMap(({ subject }) => (subject.kind === "new" ? [subject.definition] : [])),
-  ];
-  const parents = new Map([...begun.flatMap((one) => (one ? [[one.name, one] as const] : [])), ...live]);
   const all = byName([...previewed.filter(({ facts }) => facts !== undefined), ...shallow]);
   const running = groupedBy(everyApplication, ({ parent }) => parent);
   // A parent that starts a new application needs an approval, since that was rendered by itself alone.
@@ -149,7 +144,7 @@ export async function deriveEffects(
   ];
   const touched = new Set([...all.values()].flatMap(({ facts }) => facts?.touched ?? []));
   const overlaps = await overlapsAmong(touched, live, members, context);
-  const surroundings = { ...around, parents };
+  const surroundings = { ...around, parents: parentsOf(examined, shown, everyApplication) };
   const bind = (member: Member) =>
     overlaps(definedWith(member, reachedFrom(member, surroundings)), all.get(member.application)?.facts?.touched ?? []);
   const namespacesOf = ({ application, definition }: Member) => {
@@ -167,10 +162,11 @@ export async function deriveEffects(
     const applies = facts === undefined || !deployed ? [] : appliedChildren(facts, around);
     return [subject.name, { members: [rendered(direct), ...others.map(touching)].map(bind), applies }];
   });
+  const behind = shown.flatMap(({ preview: one }) => (one.content.kind === "left-behind" ? [one.application] : []));
   return {
     effects: new Map(effects),
     applicationSets: applicationSets.map((set) => {
-      const keeps = ({ application }: Member) => set.keepsRemoved === true || staysBehind(application, shown);
+      const keeps = ({ application }: Member) => set.keepsRemoved === true || behind.includes(application);
       const below = set.members.flatMap((member) => startedBy(member, keeps(member), byMerge));
       const started = reachedInTurn(below, byMerge).map(touching);
       return { ...set, members: [...set.members.map(rendered), ...started].map(bind) };
@@ -178,8 +174,11 @@ export async function deriveEffects(
   };
 }
 
-function staysBehind(name: ApplicationName, shown: readonly ShownPreview[]): boolean {
-  return shown.some(({ preview }) => preview.application === name && preview.content.kind === "left-behind");
+/** By name, the applications that may be parents: those that do not run yet, too. */
+function parentsOf(examined: readonly Examined[], shown: readonly ShownPreview[], running: readonly Application[]) {
+  const planned = examined.map(({ subject }) => (subject.kind === "new" ? subject.definition : undefined));
+  const begun = [...shown.map(({ application }) => application), ...planned].flatMap((one) => one ?? []);
+  return new Map([...begun, ...running].map((one) => [one.name, one]));
 }
 
 function byName<T extends Applied>(all: readonly T[]): ReadonlyMap<ApplicationName, T> {
