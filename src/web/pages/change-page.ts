@@ -61,6 +61,7 @@ export async function changePage(
   const known = [plan?.head, plan?.plannedAt, locks, everyRecord];
   const answer = withDiff ? await summaryOf(change, known, parts) : undefined;
   const now = clock.now();
+  const last = lastDeployments(entries, now);
   return {
     view: "change",
     title: changeRequestName(change),
@@ -85,7 +86,7 @@ export async function changePage(
       admin: isAdmin(reader),
       rows: stateRows(change, plan, locks, everyRecord, now).map((row) => ({
         ...row,
-        deployment: row.deployment ?? lastDeployment(row.application, entries, now),
+        deployment: row.deployment ?? last(row.application),
       })),
     },
   };
@@ -117,9 +118,11 @@ function stateRows(
 ) {
   const planned = plan?.applications.map(({ application }) => application) ?? [];
   const names = new Set([...planned, ...locks.map((one) => one.application), ...records.map((one) => one.application)]);
+  const lockOf = new Map(locks.map((one) => [one.application, one]));
+  const own = records.filter((one) => sameChangeRequest(one.change, change));
+  const recordOf = new Map(own.map((one) => [one.application, one]));
   return [...names].sort().map((application) => {
-    const lock = locks.find((one) => one.application === application);
-    const record = records.find((one) => one.application === application && sameChangeRequest(one.change, change));
+    const [lock, record] = [lockOf.get(application), recordOf.get(application)];
     return {
       application,
       lock: lock && {
@@ -137,16 +140,21 @@ function stateRows(
   });
 }
 
-/** What a sync deployed whose record has ended, by the merge or since another change request deployed the application. */
-function lastDeployment(application: ApplicationName, entries: readonly AuditRecord[], now: Date) {
-  const found = entries.flatMap(({ action, reason, head, who, at, applications }) => {
-    const deploys = (action === "synced" || action === "rolled-back") && reason === undefined;
-    const done = applications.some((one) => one.application === application && one.outcome === "succeeded");
-    return deploys && done ? [{ action, commit: head, user: whoName(who), at: shownTime(at, now) }] : [];
-  });
-  const [last] = found;
-  if (last?.action !== "synced" || last.commit === undefined) return undefined;
-  return { tone: "", text: "was deployed", commit: last.commit, user: last.user, at: last.at };
+/** What syncs deployed whose record has ended, by the merge or since another change request deployed the application. */
+function lastDeployments(entries: readonly AuditRecord[], now: Date) {
+  const newest = new Map<ApplicationName, AuditRecord>();
+  for (const entry of entries) {
+    const { action, reason, applications } = entry;
+    if ((action !== "synced" && action !== "rolled-back") || reason !== undefined) continue;
+    for (const { application, outcome } of applications) {
+      if (outcome === "succeeded" && !newest.has(application)) newest.set(application, entry);
+    }
+  }
+  return (application: ApplicationName) => {
+    const { action, head: commit, who, at = "" } = newest.get(application) ?? {};
+    if (action !== "synced" || commit === undefined || who === undefined) return undefined;
+    return { tone: "", text: "was deployed", commit, user: whoName(who), at: shownTime(at, now) };
+  };
 }
 
 /** While a sync of the head runs, the next step is to wait for its end; undefined if none runs. */

@@ -256,10 +256,14 @@ function rowOf(
     change: entry.change && nameOf(entry.change),
     commit: entry.head,
     took: entry.seconds === undefined ? undefined : lengthText(entry.seconds),
-    applications,
+    applications: applications.slice(0, MOST_LISTED),
+    more: Math.max(0, applications.length - MOST_LISTED),
     short: shortOf(applications),
   };
 }
+
+/** Applications of one entry; the API has the others. */
+const MOST_LISTED = 100;
 
 /** Applications with the same outcome together, as one line: `api, web succeeded; docs failed`. */
 function shortOf(applications: readonly { readonly application: ApplicationName; readonly outcome: string }[]): string {

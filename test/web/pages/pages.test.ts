@@ -10,7 +10,7 @@ import { wrapPort } from "../../../src/observe/wrap-port.js";
 import type { Stores } from "../../../src/store/stores.js";
 import { evaluated, resource, sampleApplication, sampleCheck, samplePlan } from "../../comments/samples.js";
 import { MemoryHost } from "../../in-memory/memory-host.js";
-import { fillStores, HEAD, PULL } from "../sample-stores.js";
+import { failedSync, fillStores, HEAD, PULL } from "../sample-stores.js";
 import { SESSION_TTL_MS, startSite, type Person, type SiteOptions, type SiteUnderTest } from "../site-under-test.js";
 import type { Visitor } from "../visitor.js";
 
@@ -395,6 +395,24 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       const { text } = await visitor.ask(`/activity${query}`);
       for (const word of shown) expect(text).toContain(word);
       for (const word of absent) expect(text).not.toContain(word);
+    });
+
+    test("names a hundred of thousands of applications, and the page of a pull request with them holds nobody up", async () => {
+      const [visitor, site] = await filled();
+      const names = Array.from({ length: 6_000 }, (_, one) => applicationName(`team-${one}`));
+      const applications = names.map((application) => ({ application, outcome: "failed", detail: undefined }));
+      const entry = failedSync(site.clock, "");
+      for (let times = 0; times < 20; times += 1) await site.stores.audit.record({ ...entry, applications });
+      const plan = samplePlan(
+        names.map((name) => sampleApplication(name, evaluated([]))),
+        { change: PULL },
+      );
+      await site.stores.plans.save(plan);
+      const { text } = await visitor.ask("/activity");
+      expect([text.length < 1_000_000, text.includes("and 5900 more, which the API has")]).toEqual([true, true]);
+      const before = process.cpuUsage();
+      expect((await visitor.ask(CHANGE)).text).toContain("team-5999");
+      expect(process.cpuUsage(before).user / 1e6).toBeLessThan(2.5); // seconds of our own, however busy the machine is
     });
 
     test("is read a page at a time", async () => {
