@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
 import { apart, asYaml, changeOf, configMap } from "../scenarios/resources.js";
+import { cloneUrlOf, generatedApplication, git, runsShops, shops, shopsResource } from "../scenarios/sets.js";
 
 const AUTO_MERGE = { auto_merge: true };
 
@@ -85,6 +86,50 @@ describe.each(HOSTS)("on %s, a hotfix that reached the base branch after the pla
     expect(bot.lastComment(two)).toContain("- `web`: the base branch main changed apps/web/hotfix.yaml");
     expect(bot.changes()).toEqual([]);
   });
+
+  test.each([
+    ["a file", { files: [{ path: "envs/*.json" }] }, "{{ .name }}", { "envs/fr.json": '{"name":"fr"}' }],
+    [
+      "a folder",
+      { directories: [{ path: "shops/*" }] },
+      "{{ .path.basename }}",
+      { "shops/fr/a.yaml": configMap("a", {}) },
+    ],
+  ])(
+    "that gives an ApplicationSet %s is not taken from it by such a rebase without an approval",
+    async (_, reads, name, files) => {
+      const path = `shops/${name}`;
+      const bot = await startBot({
+        host,
+        git: true,
+        applications: ["web"],
+        config: { defaults: { ...AUTO_MERGE, merge_method: "rebase" } },
+        files: (url) => ({
+          "sets/shops.yaml": shops(url, git(url, reads), { name, path }),
+          "envs/de.json": '{"name":"de"}',
+          "shops/de/a.yaml": configMap("a", {}),
+        }),
+        prepare: (world, forge) => {
+          const repoURL = cloneUrlOf(forge);
+          const set = shopsResource(repoURL, git(repoURL, reads), { name, path });
+          runsShops(
+            world,
+            set,
+            ["de", "fr"].map((one) => generatedApplication(one, { repoURL })),
+          );
+        },
+      });
+      const one = await bot.open({ ...changeOf(["web"]), ...files });
+      await bot.push(one, Object.fromEntries(Object.keys(files).map((file) => [file, null])));
+      await bot.forge.pushToBranch(REPOSITORY, "main", files);
+      await bot.idle();
+      await bot.comment(one, "svc plan");
+      bot.expectChanges("sync web");
+      await bot.comment(one, "svc sync");
+      expect(bot.answers(one).join("\n")).toContain("the base branch changed what it reads");
+      expect(bot.seen(one).state).toBe("open");
+    },
+  );
 
   test("in a definition that the PR changes as well is not reverted either", async () => {
     const bot = await startBot({ host });

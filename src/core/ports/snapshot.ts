@@ -12,10 +12,12 @@ export interface Snapshot extends RepositorySnapshot {
   /** What the base branch changed since the head left it, without what the head has too (by a cherry-pick, for instance). */
   lostChanges(change: ChangeRequest): Promise<ChangedPaths>;
   /**
-   * The paths that the change request changes: those that differ between the merge base and the head, and the lost ones that a commit of
-   * the head writes, or may write where its history is not known. A rebase applies each commit by itself, and a head with several merge
-   * bases may differ from another one of them, so that the merge takes such a change off the base branch.
+   * The lost changes that the merge may take off the base branch although the head does not differ from the merge base: a commit of the
+   * head writes them, or may where its history is not known. A rebase applies each commit by itself, and a head with several merge bases
+   * may differ from another one of them.
    */
+  hiddenChanges(change: ChangeRequest): Promise<readonly string[]>;
+  /** The paths that the change request changes: those that differ between the merge base and the head, and the hidden ones. */
   ownChanges(change: ChangeRequest): Promise<readonly string[]>;
   /** The inputs of an application at the commit with these entries, remembered or found. `others` are all other values that decide. */
   inputs(

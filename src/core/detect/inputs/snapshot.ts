@@ -42,6 +42,15 @@ export function openSnapshot(
     const { mergeBase, baseRevision, headRevision } = change;
     return once(lost, `${mergeBase} ${baseRevision} ${headRevision}`, () => lostChanges(repository, change));
   };
+  const changedIn = ({ mergeBase, headRevision }: ChangeRequest) => repository.changedPaths(mergeBase, headRevision);
+  const hiddenIn = async (change: ChangeRequest) => {
+    const [changed, lost] = await Promise.all([changedIn(change), lostIn(change)]);
+    const shown = new Set(changed);
+    const paths = lost.paths.filter((path) => !shown.has(path));
+    if (paths.length === 0) return [];
+    const commits = range(change.mergeBase, change.headRevision).catch(only(RepositoryFailure, () => UNKNOWN));
+    return writtenAmong(paths, await commits);
+  };
   return {
     list: (revision) => repository.list(revision),
     read: (revision, paths) => repository.read(revision, paths),
@@ -60,15 +69,8 @@ export function openSnapshot(
       return tree;
     },
     lostChanges: lostIn,
-    async ownChanges(change) {
-      const { mergeBase, headRevision } = change;
-      const [changed, lost] = await Promise.all([repository.changedPaths(mergeBase, headRevision), lostIn(change)]);
-      const known = new Set(changed);
-      const hidden = lost.paths.filter((path) => !known.has(path));
-      if (hidden.length === 0) return changed;
-      const commits = await range(mergeBase, headRevision).catch(only(RepositoryFailure, () => UNKNOWN));
-      return [...changed, ...writtenAmong(hidden, commits)].sort();
-    },
+    hiddenChanges: hiddenIn,
+    ownChanges: async (change) => [...(await changedIn(change)), ...(await hiddenIn(change))].sort(),
     inputs: (entries, application, others, find) => inputs.find(entries, application, others, find, unknown),
   };
 }

@@ -55,8 +55,9 @@ export async function changedApplicationSets(request: SetRequest): Promise<reado
   const { change, snapshot, changedPaths, nameOf } = request;
   const [before, after] = [byName(request.base, nameOf), byName(request.head, nameOf)];
   const trees = await Promise.all([snapshot.tree(change.mergeBase), snapshot.tree(change.headRevision)]);
+  const readsHidden = await readingHidden(request);
   const reads = (set: ApplicationSet) =>
-    readsChanges(set, change, changedPaths, trees) || choosesByPath(set, change, trees);
+    readsChanges(set, change, changedPaths, trees) || choosesByPath(set, change, trees) || readsHidden(set);
   const here = [...new Set([...before.keys(), ...after.keys()])].flatMap((name) =>
     paired(before.get(name) ?? [], after.get(name) ?? []).flatMap(({ base, head, alsoIn }) => {
       const same = base !== undefined && base.content === head?.content;
@@ -283,6 +284,14 @@ export function readsChanges(
       isAsked(git) &&
       (filesChange(git, changedPaths, trees, steps) || directoriesChange(git, changedPaths, trees, steps)),
   );
+}
+
+/** Tells whether a set reads what the merge may take off the base branch although the head does not differ from the merge base. */
+export async function readingHidden({ change, snapshot }: Commits): Promise<(set: ApplicationSet) => boolean> {
+  const hidden = await snapshot.hiddenChanges(change);
+  if (hidden.length === 0) return () => false;
+  const trees = await Promise.all([snapshot.tree(change.baseRevision), snapshot.tree(change.headRevision)]);
+  return (set) => readsChanges(set, change, hidden, trees);
 }
 
 /** Whether a git generator of the set reads one of these files. */

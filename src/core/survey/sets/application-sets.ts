@@ -8,6 +8,7 @@ import {
   isTemplated,
   pinGitGenerators,
   readAside,
+  readingHidden,
   readsChanges,
   tooManyChanges,
 } from "../../detect/scan/application-sets.js";
@@ -236,10 +237,15 @@ async function unpinned(
   const sides = [base, head].filter((side) => side !== undefined);
   const trees = await Promise.all([snapshot.tree(mergeBase), snapshot.tree(headRevision)]);
   if (sides.some((side) => choosesByPath(side, change, trees))) return UNLISTED;
+  if (sides.some(await readingHidden({ change, snapshot }))) return UNDONE;
   if (!sides.some((side) => gitGenerators(side).some(isTemplated))) return undefined;
-  const paths = await snapshot.ownChanges(change);
+  const paths = await snapshot.changedPaths(mergeBase, headRevision);
   return sides.some((side) => readsChanges(side, change, paths, trees, isTemplated)) ? UNPINNED : undefined;
 }
+
+const UNDONE =
+  "the base branch changed what it reads since this branch left it, and the merge may take that back, although the head does not " +
+  "differ from the merge base: update the branch";
 
 const UNPINNED =
   "a git generator that reads what changes here has a template as its repository or revision, so that Argo CD reads it only " +
