@@ -337,7 +337,8 @@ async function reconcileChange(
   const key = changeRequestKey(change);
   try {
     const state = await parts.hosts[change.host]?.state(change);
-    if (state === undefined) return undefined;
+    // What waits or runs there may be its close, or a sync that has not ended.
+    if (state === undefined || (await parts.queue.isBusy(change))) return state;
     const origin = {
       change: changeRequestRef(change),
       delivery: `reconcile-${identityKey(change)}-${parts.clock.now().getTime()}`,

@@ -39,6 +39,26 @@ describe.each(HOSTS)("closed PRs on %s", (host) => {
     expect(await bot.stores.locks.list()).toEqual([]);
   });
 
+  test("closed unmerged while its sync ran for minutes: it says once which applications still run its commit", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    const letGo = bot.argocd.holdSync("web");
+    const syncing = bot.asked("argocd", { method: "POST", path: /\/sync$/ });
+    await bot.forge.comment(REPOSITORY, one, "ana", "svc sync");
+    await syncing;
+    await bot.forge.close(REPOSITORY, one);
+    await bot.forge.idle();
+    for (const _look of [1, 2]) {
+      bot.clock.advance(5 * 60_000);
+      await bot.service.reconcile();
+    }
+    letGo();
+    await bot.idle();
+    const closed = bot.answers(one).filter((text) => text.includes("## svc Closed"));
+    expect(closed).toEqual([expect.stringContaining("these applications still run its commit: `web`")]);
+  });
+
   test("merged after a sync: the record ends and nothing is posted; a plan is refused", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]));

@@ -30,7 +30,7 @@ async function choresUnderTest(state: CodeHost["state"], { held = [1], scarce = 
   const chores = createChores({
     ...stores,
     hosts: { hosta: host as CodeHost },
-    queue: { pushUntold: nobody.publish } as Partial<EventQueue> as EventQueue,
+    queue: { pushUntold: nobody.publish, isBusy: () => Promise.resolve(false) } as Partial<EventQueue> as EventQueue,
     notifications: nobody,
     watch: undefined,
     tokens: new TokenWatch({ hosts: [], deployerToken: "", notifications: nobody, connection: undefined, clock, log }),
