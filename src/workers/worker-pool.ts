@@ -117,7 +117,14 @@ export function createWorkerPool(given: Partial<WorkerPoolOptions> = {}): Worker
   }
 
   async function work(job: Job): Promise<void> {
-    const thread = takeIdle() ?? new WorkerThread(options.entry, options.memoryMb);
+    let thread: WorkerThread;
+    try {
+      thread = takeIdle() ?? new WorkerThread(options.entry, options.memoryMb);
+    } catch (error) {
+      queue.done(job.owner);
+      job.settle({ kind: "failed", error });
+      return;
+    }
     busy.set(job, thread);
     const ended = await thread.run(job);
     busy.delete(job);
@@ -253,15 +260,18 @@ function startWorker(entry: URL, options: WorkerOptions): Worker {
 
 function inSlices(ms: number, act: () => void): () => void {
   let left = SLICES;
+  let stopped = false;
   const timer = setInterval(() => {
     left -= 1;
     if (left > 0) return;
     clearInterval(timer);
     // The result may have arrived while this thread was busy.
-    setImmediate(act);
+    setImmediate(() => {
+      if (!stopped) act();
+    });
   }, ms / SLICES);
   return () => {
-    left = 0;
+    stopped = true;
     clearInterval(timer);
   };
 }

@@ -12,6 +12,8 @@ export type Strange =
   | { readonly do: "grow" }
   /** Holds this many million numbers while it works. */
   | { readonly do: "hold"; readonly millions: number }
+  /** Sets the second number, and lets no other message in until the first one is set. */
+  | { readonly do: "wait"; readonly until: Int32Array }
   | { readonly do: "throw" }
   | { readonly do: "exit" }
   /** The worker's thread id: who worked. */
@@ -32,6 +34,9 @@ async function run(input: Strange): Promise<unknown> {
     }
     case "hold":
       return Array.from({ length: input.millions * 1_000_000 }, (_, index) => index).length;
+    case "wait":
+      Atomics.store(input.until, 1, 1);
+      return Atomics.wait(input.until, 0, 0);
     case "throw":
       throw new TypeError("a bug in a task");
     case "exit":

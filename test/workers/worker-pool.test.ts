@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { readResources, readResourcesTask } from "../../src/core/detect/scan/resources.js";
 import type { Computed, ComputeLimits } from "../../src/core/ports/compute.js";
@@ -8,6 +9,8 @@ const ENTRY = new URL("strange-entry.ts", import.meta.url);
 /** Longer than any test. */
 const LONG = 600_000;
 const SHORT = 200;
+/** More than any thread has. */
+const LARGE = 1000;
 
 let open: WorkerPool | undefined;
 
@@ -32,6 +35,16 @@ function limits(given: Partial<ComputeLimits> = {}): ComputeLimits {
 
 function ask(pool: WorkerPool, input: Strange, given: Partial<ComputeLimits> = {}): Promise<Computed<unknown>> {
   return pool.run(strangeTask, input, limits(given));
+}
+
+/** Stops this thread. Whatever it takes, a deadline loses a tenth at most in each turn of the event loop. */
+function stopFor(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+function goOn(until: Int32Array): void {
+  Atomics.store(until, 0, 1);
+  Atomics.notify(until, 0);
 }
 
 test("the real entry runs the real tasks", async () => {
@@ -84,6 +97,28 @@ describe("limits", () => {
 });
 
 describe("fairness", () => {
+  test("a result that arrives as the deadline passes counts, and the next task is not ended in its place", async () => {
+    open = createWorkerPool({ entry: ENTRY, threads: 1, keptMb: LARGE });
+    const pool = open;
+    await ask(pool, { do: "echo", value: "started" });
+    for (let round = 0; round < 15; round += 1) {
+      const [one, two] = [new Int32Array(new SharedArrayBuffer(8)), new Int32Array(new SharedArrayBuffer(8))];
+      const first = ask(pool, { do: "wait", until: one }, { deadlineMs: 10 });
+      const next = ask(pool, { do: "wait", until: two });
+      while (Atomics.load(one, 1) === 0) await setImmediate();
+      for (let turn = 0; turn < round; turn += 1) {
+        stopFor(2);
+        await setImmediate();
+      }
+      goOn(one);
+      stopFor(30);
+      await first;
+      await setImmediate();
+      goOn(two);
+      expect(await next).toMatchObject({ kind: "done" });
+    }
+  });
+
   test("one owner never holds all threads: another's task runs while the first one's tasks spin", async () => {
     const pool = poolOf(2);
     const stop = new AbortController();
@@ -142,6 +177,13 @@ describe("threads", () => {
     const pool = poolOf(1);
     await expect(ask(pool, { do: "exit" })).rejects.toThrow("a worker thread ended with exit code 3");
     expect(await ask(pool, { do: "echo", value: 1 })).toEqual({ kind: "done", output: 1 });
+  });
+
+  test("a thread that cannot be started rejects the task, and the next one is tried", async () => {
+    open = createWorkerPool({ entry: new URL("https://example.com/entry.js"), threads: 1 });
+    for (const value of [1, 2]) {
+      await expect(ask(open, { do: "echo", value })).rejects.toThrow(/file|data/);
+    }
   });
 
   test("an entry that cannot be loaded rejects the task instead of hanging", async () => {
