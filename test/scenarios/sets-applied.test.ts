@@ -252,6 +252,23 @@ describe.each(HOSTS)("an application of a set that a parent applies, on %s", (ho
     expect(await bot.locked(one)).toEqual([]);
   });
 
+  test("goes with the rollback of the parent only for those whom its rules name, also where a later set fails", async () => {
+    const bot = await startShops(host);
+    const rules = "sync_requirements: [{name: 'shop-*', allowed_users: [bo]}]\n";
+    await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": rules });
+    const added = setOf(cloneUrlOf(bot.forge), ["de", "es"]);
+    const one = await bot.open({ ...added, "shops/es/configmap.yaml": configMap("es", { value: "1" }) });
+    await bot.approve(one);
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync", "bo");
+    const failing = { path: "shops/{{ .missing }}", goTemplateOptions: ["missingkey=error"] };
+    await bot.push(one, setOf(cloneUrlOf(bot.forge), ["it"], failing));
+    await bot.comment(one, "svc rollback -a root");
+    expect(bot.lastComment(one)).toContain("`ana` may not run `svc rollback` for:");
+    expect(bot.lastComment(one)).toMatch(/- `shop-es`: only bo may/);
+    expect(running(bot)).toEqual(["root", "shop-de", "shop-es"]);
+  });
+
   test("is not deleted by a sync that takes back another PR's change of the set, while that PR has its lock", async () => {
     const bot = await startShops(host);
     const added = setOf(cloneUrlOf(bot.forge), ["de", "es"]);
@@ -274,7 +291,12 @@ describe.each(HOSTS)("an application of a set that a parent applies, on %s", (ho
     await bot.comment(one, "svc rollback");
     expect(bot.lastComment(one)).toContain("Plan for root is stale. Please run the plan command again.");
     expect(bot.lastComment(one)).toContain("The last plan could not evaluate it:");
-    await bot.push(one, { "children/keep.yaml": configMap("keep", { a: "1" }) });
+    const failing = { path: "shops/{{ .missing }}", goTemplateOptions: ["missingkey=error"] };
+    const keep = { "children/keep.yaml": configMap("keep", { a: "1" }) };
+    await bot.push(one, { ...keep, ...setOf(cloneUrlOf(bot.forge), ["de"], failing) });
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("and its plan does not say what a rollback takes back of that");
+    await bot.push(one, setOf(cloneUrlOf(bot.forge), ["de"]));
     expect(running(bot)).toEqual(["root", "shop-de", "shop-es"]);
     await bot.comment(two, "svc unlock", "bo");
     await bot.approve(one);

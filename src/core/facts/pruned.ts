@@ -2,7 +2,7 @@ import { type Application, destinationOf, IN_CLUSTER } from "../model/applicatio
 import type { ApplicationName } from "../model/brand.js";
 import { allInTurns, groupedBy } from "../model/collections.js";
 import { definedWith, type Member } from "../model/effect.js";
-import type { Plan } from "../model/plan/plan.js";
+import { type Plan, tellsReach } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { ReachedFacts } from "../policy/facts.js";
 import type { CommandContext, Stoppable } from "../ports/context.js";
@@ -65,8 +65,8 @@ export function withPruned(plan: Plan, reached: readonly ReachedFacts[], running
 }
 
 /**
- * The plan with all that runs right below what it did not evaluate: nobody knows what a rollback of that reaches, and a commit that
- * cannot be rendered would be a way past the rules of the children.
+ * The plan with all that runs right below an application of which it does not tell what a rollback reaches: a commit that cannot be
+ * rendered would be a way past the rules of the children.
  */
 async function withRunning(
   plan: Plan,
@@ -74,7 +74,7 @@ async function withRunning(
   { deployer, signal, change }: LeftOverSource & Pick<CommandContext, "change">,
 ): Promise<Plan> {
   const synced = plan.applications.filter(({ atMerge }) => atMerge === undefined);
-  const unknown = new Set(synced.filter(({ kind }) => kind !== "evaluated").map((one) => one.application));
+  const unknown = new Set(synced.filter((one) => !tellsReach(one)).map(({ application }) => application));
   if (unknown.size === 0) return plan;
   const sets = (await deployer.listApplicationSets(signal)).filter(({ parent }) => parent && unknown.has(parent));
   const setOf = new Map<ApplicationName, ApplicationName | undefined>();

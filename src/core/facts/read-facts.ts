@@ -21,6 +21,7 @@ import {
   isWithheld,
   type Plan,
   previewedDiff,
+  tellsReach,
   waitsForApproval,
 } from "../model/plan/plan.js";
 import type { AccessCommand, Settings } from "../model/settings.js";
@@ -276,6 +277,7 @@ function plannedFacts(plan: ApplicationPlan, reachedFrom: ReturnType<typeof chec
     refused: refused.length > 0 ? refused.map(({ title, message }) => `${title}: ${message}`) : expected,
     dangers,
     deleted: evaluated?.diff.deleted ?? 0,
+    ...(tellsReach(plan) ? {} : { reachUnknown: true as const }),
   };
 }
 

@@ -203,6 +203,8 @@ interface PlannedFacts extends Writers {
   readonly dangers: readonly Danger[];
   /** Objects that only a sync with `--prune` deletes. */
   readonly deleted: number;
+  /** What all a deployment of it reaches is not known. */
+  readonly reachUnknown?: true;
 }
 
 /** The approvals, branches and people that the rules require for a deployment of an application. */

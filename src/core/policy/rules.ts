@@ -214,7 +214,8 @@ export const RULES: Rules = {
 };
 
 const RETARGETED = "there is no plan of it for the present target branch";
-const UNEVALUATED = "others have deployed to it, and its plan does not say what a rollback takes back of that";
+const UNEVALUATED =
+  "others have deployed to it, and its plan does not say what a rollback takes back of that: fix what could not be evaluated";
 
 /** Who holds it for a time. The merge does nothing to what the head leaves as it is, and a dry run deploys nothing. */
 function heldForATime(
@@ -236,7 +237,9 @@ function isStale(one: ApplicationFacts, facts: Facts, command: Judged): string |
       if (record !== undefined) return undefined;
       if (facts.plan?.retargeted !== false) return RETARGETED;
       // What it deletes of what others deployed, and who has locked that, only a plan tells.
-      return one.foreign.length > 0 && planned?.kind !== "evaluated" ? UNEVALUATED : undefined;
+      return one.foreign.length > 0 && (planned?.kind !== "evaluated" || planned.reachUnknown)
+        ? UNEVALUATED
+        : undefined;
     case "merge":
       return awaits(one, facts) && planned?.kind === "unplanned" ? "it was left out of the plan" : undefined;
     case "plan":

@@ -269,6 +269,11 @@ export function waitsForApproval(plan: Plan): boolean {
   );
 }
 
+/** Whether a plan tells all that a deployment of the application reaches, rendered or by what its ApplicationSets generate. */
+export function tellsReach({ kind, effect }: ApplicationPlan): boolean {
+  return kind === "evaluated" && effect.members.every(({ definition }) => definition.kind !== "unknown");
+}
+
 /** A new or deleted application whose objects are not shown before an approval. */
 export function isAnnouncedUnseen(plan: ApplicationPlan): boolean {
   return (plan.kind === "new" || plan.kind === "deleted") && isPreviewWithheld(plan.preview);
