@@ -226,20 +226,26 @@ export function escapeHtml(text: string): string {
 }
 
 /**
- * A sentence of ours that contains untrusted names, on one line. Escapes Markdown and HTML. Hosts find mentions and links
- * after they resolved escapes, so a zero-width space follows `@`, `#`, `!` and the start of an address. They find formulas between
- * dollar signs in the same way, but not across tags.
+ * A sentence of ours that contains untrusted names, on one line. Escapes Markdown and HTML. Hosts find mentions, links and formulas
+ * after they resolved escapes, so a zero-width space follows `@`, `#`, `!` and the start of an address, and words with a dollar sign
+ * become code.
  */
 export function sentence(text: string): string {
-  return oneLine(shortened(text, 1000))
+  const line = oneLine(shortened(text, 1000));
+  if (!line.includes("$")) return escaped(line);
+  const words = line.split(" ").map((word) => (word.includes("$") ? code(word) : escaped(word)));
+  return words.join(" ");
+}
+
+function escaped(text: string): string {
+  return text
     .replace(/[@#!](?=[\w/])/g, (character) => `${character}\u200b`)
     .replace(/:(?=\/\/)|\bwww(?=\.)|\bGH(?=-\d)/gi, (linked) => `${linked}\u200b`)
     .replace(/[[\]|*_~\\]/g, (character) => `\\${character}`)
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")
     .replaceAll(">", "&gt;")
-    .replaceAll("`", "&#96;")
-    .replaceAll("$", "<span>&#36;</span>");
+    .replaceAll("`", "&#96;");
 }
 
 /** A message as Markdown: escaped, and the reference in it leads to the other change request. */

@@ -4,7 +4,7 @@ import MarkdownIt from "markdown-it";
 const markdown = new MarkdownIt({ html: true, linkify: true });
 
 /** HTML that our own comments are made of; everything else came from outside. */
-const OUR_HTML = /<!-- svc:[^>]*-->|<details(?: open)?>|<\/details>|<\/?summary>|<\/?span>|<br ?\/?>/g;
+const OUR_HTML = /<!-- svc:[^>]*-->|<details(?: open)?>|<\/details>|<\/?summary>|<br ?\/?>/g;
 
 /** Controls, and characters that turn text around. */
 const DECEIVING = /[\u200E\u200F\u202A-\u202E\u2066-\u2069\u0000-\u0008\u001B]/;

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { pack, plainName } from "../../src/comments/parts.js";
+import { pack, plainName, sentence } from "../../src/comments/parts.js";
 
 const LIMIT = 100;
 const section = fc.constantFrom("### Application: `web`", "### Application: `api`", undefined);
@@ -45,4 +45,8 @@ test.each(["www.example.com", "WWW.example.com", "gh-12", "argocd/gh-12", "c0ffe
 
 test.each(["web", "argocd/web", "shop-1.example.com", "a"])("a harmless name stands as it is: %s", (name) => {
   expect(plainName(name)).toBe(name);
+});
+
+test("words with a dollar sign are code in a sentence, since hosts show what stands between two of them as a formula", () => {
+  expect(sentence("reads $HOME and ${A}_$B, *not* `$x`")).toBe("reads `$HOME` and `${A}_$B,` \\*not\\* `` `$x` ``");
 });
