@@ -56,13 +56,18 @@ function reachedInTurn(first: readonly Reached[], chain: Chain): readonly Member
 }
 
 /** Argo CD deletes what a removed application has deployed, if that has the finalizer for it. */
-function removedWith({ application: of, definition }: Member, { appliedBy, gone, running }: Chain): readonly Reached[] {
-  if (definition.kind !== "removed") return [];
-  const common = { head: undefined, reachedBy: { kind: "child", of } } as const;
-  const children = (running.get(of) ?? []).map(({ name: application, spec }) => {
+function removedWith(member: Member, chain: Chain): readonly Reached[] {
+  if (member.definition.kind !== "removed") return [];
+  const common = { head: undefined, reachedBy: { kind: "child", of: member.application } } as const;
+  const children = (chain.running.get(member.application) ?? []).map(({ name: application, spec }) => {
     return { member: memberOf({ ...common, application, before: [spec] }), deploysItself: false };
   });
-  return [...children, ...((gone.get(of) ?? appliedBy.get(of))?.reached ?? [])];
+  return [...children, ...(lookedAt(member, chain)?.reached ?? [])];
+}
+
+/** What is known of a member: of one that is deleted, what goes with it, rather than what a sync of it would change. */
+function lookedAt({ application, definition }: Member, { appliedBy, gone }: Chain): Applied | undefined {
+  return (definition.kind === "removed" ? gone.get(application) : undefined) ?? appliedBy.get(application);
 }
 
 const NOT_RENDERED = "Argo CD deploys it by itself, and what it would deploy was not rendered";
@@ -120,7 +125,12 @@ export async function deriveEffects(
   context: EffectSource,
 ): Promise<Derived> {
   const live = new Map(everyApplication.map((one) => [one.name, one]));
-  const around: Surroundings = { live, everySet, nameOf: await context.deployer.naming(), change: context.change };
+  const begun = [
+    ...shown.map(({ application }) => application),
+    ...examined.flatMap(({ subject }) => (subject.kind === "new" ? [subject.definition] : [])),
+  ];
+  const parents = new Map([...begun.flatMap((one) => (one ? [[one.name, one] as const] : [])), ...live]);
+  const around = { live, parents, everySet, nameOf: await context.deployer.naming(), change: context.change };
   const shallow = await allInTurns(examined, async ({ subject, facts }) => {
     const direct = directMember(subject, context.change);
     return { subject, direct, ...(await appliedBy(subject.name, direct.digest, facts, { around, context })) };
@@ -130,11 +140,11 @@ export async function deriveEffects(
   );
   const all = byName([...previewed.filter(({ facts }) => facts !== undefined), ...shallow]);
   const running = groupedBy(everyApplication, ({ parent }) => parent);
-  // A parent that starts a new application needs an approval, since that was rendered by itself alone.
-  const driven = shallow.filter(({ subject }) => subject.kind === "live");
   // One that is planned may be deleted as well, by the sync of its parent.
   const gone = byName([...shallow, ...previewed].filter(({ facts, digest }) => facts && digest === undefined));
-  const bySync: Chain = { appliedBy: byName(driven), gone, running, unseen: NOT_RENDERED };
+  // A parent that starts a new application needs an approval, since that was rendered by itself alone.
+  const driven = byName(shallow.filter(({ subject }) => subject.kind === "live"));
+  const bySync: Chain = { appliedBy: driven, gone, running, unseen: NOT_RENDERED };
   // A preview that could not be rendered bars the merge by itself.
   const byMerge: Chain = { appliedBy: all, gone, running, unseen: undefined };
   const members = [
@@ -142,16 +152,12 @@ export async function deriveEffects(
     ...[...all.values(), ...gone.values()].flatMap(({ reached }) => reached.map(({ member }) => member)),
     ...applicationSets.flatMap((set) => set.members),
   ];
-  const touched = new Set([...all.values()].flatMap(({ facts }) => facts?.touched ?? []));
-  const overlaps = await overlapsAmong(touched, live, members, context);
-  const surroundings = { ...around, parents: parentsOf(examined, shown, everyApplication) };
+  const touched = [...all.values()].flatMap(({ facts }) => facts?.touched ?? []);
+  const overlaps = await overlapsAmong(new Set(touched), live, members, context);
   const bind = (member: Member) =>
-    overlaps(definedWith(member, reachedFrom(member, surroundings)), all.get(member.application)?.facts?.touched ?? []);
-  const namespacesOf = ({ application, definition }: Member) => {
-    const removed = definition.kind === "removed" ? gone.get(application) : undefined;
-    return (removed ?? all.get(application))?.facts?.namespaces ?? [];
-  };
-  const rendered = (member: Member): Member => context.note({ ...member, namespaces: namespacesOf(member) });
+    overlaps(definedWith(member, reachedFrom(member, around)), all.get(member.application)?.facts?.touched ?? []);
+  const rendered = (member: Member): Member =>
+    context.note({ ...member, namespaces: lookedAt(member, byMerge)?.facts?.namespaces ?? [] });
   // What only gets another definition changes no objects yet.
   const touching = (member: Member) =>
     member.deploysItself === true || member.definition.kind === "removed" ? rendered(member) : member;
@@ -162,11 +168,10 @@ export async function deriveEffects(
     const applies = facts === undefined || !deployed ? [] : appliedChildren(facts, around);
     return [subject.name, { members: [rendered(direct), ...others.map(touching)].map(bind), applies }];
   });
-  const behind = shown.flatMap(({ preview: one }) => (one.content.kind === "left-behind" ? [one.application] : []));
   return {
     effects: new Map(effects),
     applicationSets: applicationSets.map((set) => {
-      const keeps = ({ application }: Member) => set.keepsRemoved === true || behind.includes(application);
+      const keeps = ({ application }: Member) => set.keepsRemoved === true || staysBehind(application, shown);
       const below = set.members.flatMap((member) => startedBy(member, keeps(member), byMerge));
       const started = reachedInTurn(below, byMerge).map(touching);
       return { ...set, members: [...set.members.map(rendered), ...started].map(bind) };
@@ -174,11 +179,8 @@ export async function deriveEffects(
   };
 }
 
-/** By name, the applications that may be parents: those that do not run yet, too. */
-function parentsOf(examined: readonly Examined[], shown: readonly ShownPreview[], running: readonly Application[]) {
-  const planned = examined.map(({ subject }) => (subject.kind === "new" ? subject.definition : undefined));
-  const begun = [...shown.map(({ application }) => application), ...planned].flatMap((one) => one ?? []);
-  return new Map([...begun, ...running].map((one) => [one.name, one]));
+function staysBehind(name: ApplicationName, shown: readonly ShownPreview[]): boolean {
+  return shown.some(({ preview }) => preview.application === name && preview.content.kind === "left-behind");
 }
 
 function byName<T extends Applied>(all: readonly T[]): ReadonlyMap<ApplicationName, T> {
