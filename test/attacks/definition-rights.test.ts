@@ -95,6 +95,31 @@ describe.each(HOSTS)("a base branch of one's own, on %s", (host) => {
 });
 
 describe.each(HOSTS)("a new target branch whose webhook was lost, on %s", (host) => {
+  test("lets nobody roll back what was deployed under the rules of the old one", async () => {
+    const bot = await startBot({ host, resources: () => ({ web: { targetRevision: "release" } }) });
+    const rules = { ".svc.yaml": "sync_requirements: [{name: web, allowed_users: [bo]}]\n" };
+    await bot.forge.pushToBranch(REPOSITORY, "release", rules);
+    await bot.forge.pushToBranch(REPOSITORY, "mine", { ".svc.yaml": WEAK });
+    const one = await bot.open(changeOf(["web"]), { base: "release" });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync", "bo");
+    await bot.loseWebhooks(() => bot.forge.retarget(REPOSITORY, one, "mine"));
+    for (const why of [
+      "There is no plan of it for the present target branch",
+      "It is not deployed from the present target branch",
+    ]) {
+      await bot.comment(one, "svc rollback");
+      expect(bot.lastComment(one)).toContain("Plan for web is stale.");
+      expect(bot.lastComment(one)).toContain(why);
+      await bot.comment(one, "svc plan");
+    }
+    expect(bot.changes()).toEqual(["sync web"]);
+    await bot.forge.retarget(REPOSITORY, one, "release");
+    await bot.idle();
+    await bot.comment(one, "svc rollback", "bo");
+    expect(bot.lastComment(one)).toContain("✅ succeeded, `release` is deployed");
+  });
+
   test("makes the plan and the locks of the old one worthless until the PR is planned again", async () => {
     const bot = await startBot({ host, config: { defaults: { auto_merge: true } } });
     await bot.forge.pushToBranch(REPOSITORY, "mine", { ".svc.yaml": WEAK });

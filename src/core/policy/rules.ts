@@ -214,6 +214,8 @@ export const RULES: Rules = {
 };
 
 const RETARGETED = "there is no plan of it for the present target branch";
+const UNDRIVEN =
+  "it is not deployed from the present target branch: give back the one under which it was deployed, or sync it in Argo CD";
 const UNEVALUATED =
   "others have deployed to it, and its plan does not say what a rollback takes back of that: fix what could not be evaluated";
 
@@ -234,8 +236,10 @@ function isStale(one: ApplicationFacts, facts: Facts, command: Judged): string |
   const current = facts.plan?.current === true;
   switch (command) {
     case "rollback":
+      if (facts.plan === undefined ? record === undefined : facts.plan.retargeted) return RETARGETED;
+      // Nobody knows the rules of the target branch under which it was deployed.
+      if (facts.plan?.notDeployed.includes(one.application)) return UNDRIVEN;
       if (record !== undefined) return undefined;
-      if (facts.plan?.retargeted !== false) return RETARGETED;
       // What it deletes of what others deployed, and who has locked that, only a plan tells.
       return one.foreign.length > 0 && (planned?.kind !== "evaluated" || planned.reachUnknown)
         ? UNEVALUATED
