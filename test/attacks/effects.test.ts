@@ -338,6 +338,34 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     },
   );
 
+  test("an application that the changed policy of a set below the parent lets go is bound by its namespaces", async () => {
+    const setOf = (url: string, applicationsSync: string) =>
+      asYaml(shopsResource(url, names("it"), { namespace: "argocd", syncPolicy: { applicationsSync } }));
+    const bot = await family(host, {
+      rule: "allowed_users: [bo]",
+      prod: { spec: { destination: { server: OWN, namespace: "shop" } } },
+      files: (url) => ({
+        // No file of a name that svc reads definitions from.
+        "children/kustomization.yaml": asYaml({ resources: ["always.yaml", "prod.yaml", "set.txt"] }),
+        "children/set.txt": setOf(url, "create-update"),
+        "shops/it/a.yaml": configMap("it", { value: "1" }),
+        "shops/old/more.yaml": asYaml(object),
+      }),
+      prepare: async ({ argocd }, forge) => {
+        await argocd.deploy("root");
+        const one = generatedApplication("old", { repoURL: cloneUrlOf(forge) }) as { readonly metadata: object };
+        const finalizers = ["resources-finalizer.argocd.argoproj.io"];
+        argocd.addApplication({ ...one, metadata: { ...one.metadata, namespace: "argocd", finalizers } });
+        await argocd.deploy("shop-old");
+      },
+    });
+    const one = await bot.open({ "children/set.txt": setOf(cloneUrlOf(bot.forge), "sync") });
+    await bot.approve(one);
+    await bot.comment(one, "svc sync -a root");
+    expect(bot.lastComment(one)).toContain(bound);
+    expect(bot.changes()).toEqual([]);
+  });
+
   test("what goes with the applications of a set below one that the merge deletes is bound by its namespaces", async () => {
     const inner = (url: string) => ({
       ...shopsResource(url, names("leaf"), { namespace: "argocd", path: "lane" }),

@@ -1,4 +1,4 @@
-import { type ChangedApplicationSet, compareGenerated } from "../detect/scan/application-sets.js";
+import type { ChangedApplicationSet } from "../detect/scan/application-sets.js";
 import type { RenderedChild, RenderedSet, RenderFacts } from "../diff/diff-task.js";
 import {
   type Application,
@@ -23,6 +23,7 @@ import type { DrivingSource } from "./driving-right.js";
 import { regenerated } from "./ignored-fields.js";
 import { type PreviewOrder, type Previews, readsOnlyKnown, type Removed, type ShownPreview } from "./previews.js";
 import { policyOf } from "./sets/application-set-notes.js";
+import { compareOwned, ownedIfChanged } from "./sets/application-sets.js";
 import {
   changesToPreview,
   previewOrder,
@@ -229,7 +230,8 @@ async function belowSet(
   try {
     const expansion = await expansionOf(rendered, context);
     const running = new Map(found.everyApplication.map((one) => [one.name, one]));
-    const comparison = compareGenerated(expansion.base, expansion.head);
+    const owned = await ownedIfChanged({ base, head }, context);
+    const comparison = compareOwned({ base, head, owned, generated: expansion }, running);
     const changed = head !== undefined && policyOf(head).updates ? comparison.changed : [];
     const toPreview = [
       ...changesToPreview([{ set, ...expansion, comparison }], running),

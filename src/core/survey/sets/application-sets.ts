@@ -21,6 +21,7 @@ import { DeployerFailure, safeMessage } from "../../model/errors.js";
 import { isJsonObject, type Json, jsonEqual, type JsonObject } from "../../model/json.js";
 import type { ApplicationSetPreview, SetFailure } from "../../model/plan/plan.js";
 import type { Stoppable } from "../../ports/context.js";
+import type { Deployer } from "../../ports/deployer.js";
 import { regenerated } from "../ignored-fields.js";
 import { asChanged, memberOf, unknownMember } from "../members.js";
 import { readsOnlyKnown } from "../previews.js";
@@ -196,7 +197,7 @@ async function liveSets(
 }
 
 async function expand(set: ChangedApplicationSet, found: Survey, context: OwnedSource): Promise<Attempt> {
-  const { change, deployer, signal, log } = context;
+  const { change, signal, log } = context;
   const unread = set.problem ?? (await unpinned(set, context));
   if (unread !== undefined) return { set, problem: unread, owned: await ownedNow(set, context) };
   let head: readonly Application[] | undefined;
@@ -204,8 +205,7 @@ async function expand(set: ChangedApplicationSet, found: Survey, context: OwnedS
     head = await generated(set.head, change.headRevision, context);
     const base = await generated(set.base, change.mergeBase, context);
     const settings = changedSettings(set);
-    const isAsked = set.base !== undefined && (settings.length > 0 || set.head === undefined);
-    const owned = isAsked ? await deployer.applicationsOfSet(set.base, signal) : [];
+    const owned = await ownedIfChanged(set, context);
     const { everyApplication } = await withMissing(found, namesIn({ base, head }), context);
     const comparison = compareOwned({ ...set, owned, generated: { base, head } }, firstOf(everyApplication));
     const all = [...comparison.changed, ...owned, ...namesIn({ base, head })];
@@ -368,11 +368,20 @@ interface Owning extends SetSides {
   readonly generated: { readonly base: readonly Application[]; readonly head: readonly Application[] };
 }
 
+/** The applications that a set owns in Argo CD, if its settings change or it is removed; empty otherwise. @throws {DeployerFailure} */
+export async function ownedIfChanged(
+  { base, head }: SetSides,
+  { deployer, signal }: Pick<Stoppable, "signal"> & { readonly deployer: Pick<Deployer, "applicationsOfSet"> },
+): Promise<readonly ApplicationName[]> {
+  if (base === undefined || (head !== undefined && changedSettings({ base, head }).length === 0)) return [];
+  return deployer.applicationsOfSet(base, signal);
+}
+
 /**
  * What a set adds, removes and changes. If its settings change or it is removed, that includes applications that its policy has
  * protected so far: those that differ from what it generates, and those that it owns but no longer generates.
  */
-function compareOwned(
+export function compareOwned(
   { base, head, owned, generated }: Owning,
   live: ReadonlyMap<ApplicationName, Application>,
 ): GeneratedChange {

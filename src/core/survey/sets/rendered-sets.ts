@@ -34,7 +34,7 @@ import type { Reached, Surroundings } from "../children.js";
 import { asChanged, autoSyncAmong, memberOf, unknownMember } from "../members.js";
 import { createPreviews, type PreviewOrder, readsOnlyKnown } from "../previews.js";
 import type { Survey } from "../survey.js";
-import { changedSettings, withheldBecause, withReads } from "./application-sets.js";
+import { changedSettings, ownedIfChanged, withheldBecause, withReads } from "./application-sets.js";
 import { failureToCreate, failureToGenerate } from "./set-failure.js";
 
 type PreviewsOf = Parameters<typeof createPreviews>;
@@ -136,8 +136,7 @@ export async function reachedBySet(
     const named = (side: readonly Application[]) => groupedBy(side, (one) => one.name);
     const [old, young] = [named(base), named(head)];
     const settings = changedSettings(sidesOf(set));
-    const isAsked = set.base !== undefined && (settings.length > 0 || set.head === undefined);
-    const owned = isAsked ? await context.deployer.applicationsOfSet(set, signal) : [];
+    const owned = await ownedIfChanged(sidesOf(set), context);
     const names = [...new Set([...old.keys(), ...young.keys(), ...owned])];
     const reads = withReads([], { ...sidesOf(set), name }, context.change);
     const reached = names.flatMap((application): readonly Reached[] => {
