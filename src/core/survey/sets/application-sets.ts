@@ -100,19 +100,8 @@ async function previewOf(attempt: Attempt, around: Surroundings): Promise<Applic
   const { name, sourceFile } = attempt.set;
   if ("problem" in attempt) {
     const { problem, failure, owned, withheld } = attempt;
-    return {
-      name,
-      sourceFile,
-      added: [],
-      removed: [],
-      changed: [],
-      members: unknownMembers(attempt),
-      notes: [],
-      problem,
-      failure,
-      withheld,
-      owned,
-    };
+    const nothing = { added: [], removed: [], changed: [], notes: [] };
+    return { name, sourceFile, ...nothing, members: unknownMembers(attempt), problem, failure, withheld, owned };
   }
   const notes = notesOf(attempt, around);
   const members = withReads(await generatedMembers(attempt, around), attempt.set, around.change);
