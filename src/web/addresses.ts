@@ -23,7 +23,7 @@ export function readChangeAddress(parts: Readonly<Record<string, unknown>>): Cha
 
 /** A query parameter that names a change request as `changeRequestKey` or the address of its page does. */
 export const changeParameter = z
-  .string()
+  .string({ error: `must be ${CHANGE_ADDRESS}` })
   .max(600, "is longer than 600 characters")
   .transform((text, context): ChangeRequestRef => {
     const parts = text.split("/");

@@ -157,6 +157,14 @@ describe("releasing all locks of a change request", () => {
     expect((await locks.find(applicationName("web")))?.holder).toEqual(MERGE);
   });
 
+  test("that nobody names is asked for", async () => {
+    const { status, text } = await admin.ask("/api/v1/locks", { method: "DELETE" });
+    expect([status, JSON.parse(text)]).toEqual([
+      400,
+      { error: 'query parameter "change": must be <github or gitlab>/<owner>/<repo>/<number>' },
+    ]);
+  });
+
   test("that holds none is reported", async () => {
     const answer = await unlock("hosta/acme/deploy/8");
     expect([answer.status, answer.text]).toEqual([404, expect.stringContaining("acme/deploy#8 holds no lock")]);
