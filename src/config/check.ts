@@ -43,7 +43,8 @@ function checkServer(files: readonly ConfigFile[], env: Environment, readFile?: 
   const result = loadServerConfig(files, env, readFile);
   if (result.kind === "invalid") return { lines: result.problems.map(describeProblem), exitCode: 1 };
   const names = files.map((file) => file.name).join(", ");
-  return { lines: [...result.warnings.map((warning) => `warning: ${warning}`), `${names}: valid`], exitCode: 0 };
+  const warnings = result.warnings.map((warning) => `warning: ${warning}`);
+  return { lines: [...warnings, ...emptyLists(result.config, names), `${names}: valid`], exitCode: 0 };
 }
 
 function checkRepository(file: ConfigFile): CheckResult {
@@ -93,7 +94,10 @@ export function emptyStages(files: readonly ConfigFile[], applications: readonly
 }
 
 /** Warns of empty lists: they look as if they restricted nothing. */
-function emptyLists({ syncRequirements }: RepositoryConfig, fileName: string): readonly string[] {
+function emptyLists(
+  { syncRequirements }: Pick<RepositoryConfig, "syncRequirements">,
+  fileName: string,
+): readonly string[] {
   const empty = syncRequirements.filter(({ allowedUsers, allowedTeams }) => {
     const lists = [allowedUsers, allowedTeams].filter((list) => list !== undefined);
     return lists.length > 0 && lists.flat().length === 0;

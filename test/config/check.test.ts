@@ -35,6 +35,14 @@ test("an empty list of people is pointed out", () => {
     "  - {project: shop, allowed_users: [], allowed_teams: []}",
   ].join("\n");
   const says = "an empty list means that nobody may give these commands; remove the key to let everybody";
+  expect(checkFiles([server, { name: "x.yaml", text }], {})).toEqual({
+    lines: [
+      `warning: ${server.name}, x.yaml: sync_requirements web: ${says}`,
+      `warning: ${server.name}, x.yaml: sync_requirements project shop: ${says}`,
+      `${server.name}, x.yaml: valid`,
+    ],
+    exitCode: 0,
+  });
   expect(checkFiles([{ name: ".svc.yaml", text }], {})).toEqual({
     lines: [
       `warning: .svc.yaml: sync_requirements web: ${says}`,
