@@ -165,8 +165,10 @@ function hiddenValue(value: Json, mark: Mark, holding: ReadonlySet<string> = NO_
     return value.map((item) => hiddenValue(item, mark, named));
   }
   if (!isJsonObject(value)) return value;
-  // A parameter or an environment variable has its name beside its value.
-  const names = [value.name, value.key].filter((name) => typeof name === "string");
+  // A parameter or an environment variable has its name beside its value, and a JSON patch its path.
+  const at =
+    typeof value.op === "string" && typeof value.path === "string" ? value.path.replaceAll("/", ".") : undefined;
+  const names = [value.name, value.key, at].filter((name) => typeof name === "string");
   const named = names.some((name) => SENSITIVE.test(name) || holding.has(name));
   return mapMembers(value, (member, name) =>
     named && /^(?:value|string|array|map)$/.test(name) ? allHidden(member, mark) : hiddenMember(member, name, mark),
@@ -182,12 +184,12 @@ function namedBeside(name: Json | undefined, value: Json | undefined): readonly 
 
 const NO_NAMES: ReadonlySet<string> = new Set();
 
-/** Members that are YAML in one text: Helm values, and what a set patches its template with or generates from. */
-const TEXTS = new Set(["values", "templatePatch", "elementsYaml"]);
+/** Members that are YAML in one text: Helm values, Kustomize's patches, and what a set patches its template with or generates from. */
+const TEXTS = new Set(["values", "patch", "templatePatch", "elementsYaml"]);
 
 /** A template, and what cannot be read, is hidden whole. */
 function hiddenText(text: string, mark: Mark): Json {
-  if (!/pass|secret|token|credential|key|(?<![a-z])(?:string|binary)?data[.[]/i.test(text)) return text;
+  if (!/pass|secret|token|credential|key|(?<![a-z])(?:string|binary)?data[.[/]/i.test(text)) return text;
   const { values, problems, repeats } = readYamlDocuments(text);
   const [value, ...others] = problems.length > 0 || repeats ? [] : values;
   const isRead = others.length === 0 && (isJsonObject(value) || isList(value));

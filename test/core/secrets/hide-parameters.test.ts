@@ -28,6 +28,11 @@ describe("what looks secret in an Application is hidden, and its change stays vi
       { valuesObject: { env: [{ key: "DB_PASSWORD", value: "S3CR3T-1" }] } },
       { valuesObject: { env: [{ key: "DB_PASSWORD", value: "S3CR3T-2" }] } },
     ],
+    ...["/data/dsn", "/stringData/dsn", "/spec/auth/password"].map((path): [string, Manifest, Manifest] => {
+      const patch = (value: string) => ({ patch: `- op: replace\n  path: ${path}\n  value: ${value}\n` });
+      const patches = (value: string) => ({ patches: [{ target: { name: "db" }, ...patch(value) }] });
+      return [`a patch of ${path}`, patches("S3CR3T-1"), patches("S3CR3T-2")];
+    }),
     ["a value", { valuesObject: { db: { apiKey: "S3CR3T-1" } } }, { valuesObject: { db: { apiKey: "S3CR3T-2" } } }],
     [
       "everything below such a name",
