@@ -345,7 +345,7 @@ async function reconcileChange(
     };
     if (state === "merged" || (state === "closed" && holds)) {
       parts.log.info({ change: key, state }, "cleaning up after a lost webhook");
-      await parts.queue.push({ kind: "closed", merged: state === "merged", ...origin });
+      await parts.queue.push({ kind: "closed", ...origin });
     } else if (unsettled) {
       await parts.queue.push({ kind: "reviewed", ...origin });
     }

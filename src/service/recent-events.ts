@@ -270,9 +270,9 @@ export class RecentEvents {
         if (!polled) leave(head.updatedAt);
       }
     }
-    for (const { change, merged, closedAt } of polled ? activity.closed : []) {
+    for (const { change, closedAt } of polled ? activity.closed : []) {
       const delivery = `found-close-${changeRequestKey(change)}-${closedAt.getTime()}`;
-      const event: HostEvent = { kind: "closed", merged, delivery, change };
+      const event: HostEvent = { kind: "closed", delivery, change };
       if (!(await queue.knows(event))) await give(event, closedAt);
     }
     const commands = await this.#commandsOf(activity, host);

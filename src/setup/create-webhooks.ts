@@ -291,8 +291,6 @@ type HookTarget = HookRequest["targets"][number];
 
 interface GitLabAccount {
   readonly client: GitLabClient;
-  /** Where the token comes from, for messages. */
-  readonly source: string;
   readonly username: string;
   readonly admin: boolean;
   /** GitLab created the account for a token or a service, so no person uses it. */
@@ -369,7 +367,6 @@ async function gitlabAccount(
   );
   return {
     client,
-    source,
     username: oneLine(user.username, 100),
     admin: user.is_admin === true,
     bot: user.bot === true,

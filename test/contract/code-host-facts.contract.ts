@@ -203,7 +203,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
       { change: known(two.number), headRevision: head, ...seen },
     ]);
     expect(ended.filter(({ change }) => ours.has(change.number))).toEqual([
-      { change: known(closed.number), merged: false, closedAt: expect.any(Date) },
+      { change: known(closed.number), closedAt: expect.any(Date) },
     ]);
     const self = await host.self();
     const people = { ana: one.author, bo: expect.objectContaining({ login: "bo", bot: false }) };
@@ -261,7 +261,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     await forge.mergeByHand(repository, number, "ana");
     const { heads, closed } = await host.recentActivity({ repository }, since);
     expect(heads.filter(({ change }) => change.number === number)).toEqual([]);
-    expect(closed.find(({ change }) => change.number === number)).toMatchObject({ merged: true });
+    expect(closed.find(({ change }) => change.number === number)).toBeDefined();
   });
 
   test("lists the repositories that svc serves; of other owners none where their names are asked for", async () => {

@@ -30,7 +30,7 @@ export const updated = (number: number, reason: "opened" | "pushed" | "retargete
   kind: "updated",
   reason,
 });
-export const closed = (number: number): HostEvent => ({ ...origin(number), kind: "closed", merged: false });
+export const closed = (number: number): HostEvent => ({ ...origin(number), kind: "closed" });
 export const commented = (number: number, body = "svc plan"): HostEvent => {
   const from = origin(number);
   return { ...from, kind: "commented", commentId: from.delivery, body, author: user };
@@ -133,7 +133,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       const events: { readonly [K in HostEvent["kind"]]: Extract<HostEvent, { readonly kind: K }> } = {
         updated: { ...origin(11), kind: "updated", reason: "ready" },
         "plan-wanted": { ...origin(12), kind: "plan-wanted" },
-        closed: { ...origin(13), kind: "closed", merged: true },
+        closed: { ...origin(13), kind: "closed" },
         commented: { ...origin(14), kind: "commented", commentId: "14", body: "svc help", author: user },
         reviewed: { ...origin(15), kind: "reviewed" },
         turn: { ...origin(17), kind: "turn", applications: [web], after: origin(18).change },

@@ -58,7 +58,7 @@ describe.each(HOSTS)("what people do on %s", (host) => {
   test.each<[string, (forge: Forge, number: number) => Promise<unknown>, object[]]>([
     ["another base branch", (one, n) => one.retarget(REPOSITORY, n, "release"), updated("retargeted")],
     ["ready for review", (one, n) => one.markDraft(REPOSITORY, n, false), updated("ready")],
-    ["closed", (one, n) => one.close(REPOSITORY, n), [{ kind: "closed", merged: false }]],
+    ["closed", (one, n) => one.close(REPOSITORY, n), [{ kind: "closed" }]],
     ["approved", (one, n) => one.review(REPOSITORY, n, "bo", "approve"), [{ kind: "reviewed" }]],
     ["another title", (one, n) => one.rename(REPOSITORY, n, `Renamed ${n}`), []],
     ["a comment on a plain issue", (one) => one.commentOnIssue(REPOSITORY, "ana", "svc sync"), []],
@@ -83,7 +83,7 @@ describe.each(HOSTS)("what people do on %s", (host) => {
     await forge.markDraft(REPOSITORY, number, false);
     await forget();
     await forge.mergeByHand(REPOSITORY, number, "bo");
-    expect(await events()).toEqual([{ kind: "closed", merged: true }]);
+    expect(await events()).toEqual([{ kind: "closed" }]);
   });
 
   test("reopened", async () => {

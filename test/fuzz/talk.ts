@@ -91,7 +91,7 @@ class Talk {
       repositories: this.#repositories,
       delay: noDelay,
       onMerge: (change) => {
-        void this.#push({ kind: "closed", merged: true, ...this.#origin(change.number) });
+        void this.#push({ kind: "closed", ...this.#origin(change.number) });
         void this.#tellBase();
       },
       merging: (number) => this.#watch(async () => merging?.(number, this.world), undefined),
@@ -159,7 +159,7 @@ class Talk {
         return;
       case "close":
         if (host.setState(number, "closed")) {
-          await this.#deliver({ kind: "closed", merged: false, ...this.#origin(number) });
+          await this.#deliver({ kind: "closed", ...this.#origin(number) });
         }
         return;
       case "reopen":
@@ -326,7 +326,7 @@ class Talk {
   }
 
   async #merged(number: number): Promise<void> {
-    await this.#deliver({ kind: "closed", merged: true, ...this.#origin(number) });
+    await this.#deliver({ kind: "closed", ...this.#origin(number) });
     await this.#tellBase();
   }
 

@@ -95,8 +95,7 @@ class World {
       repository: REPOSITORY,
       repositories,
       delay,
-      onMerge: (change) =>
-        this.#deliver(random() < 0.5 ? 0 : 1, { kind: "closed", merged: true, ...this.#origin(change) }),
+      onMerge: (change) => this.#deliver(random() < 0.5 ? 0 : 1, { kind: "closed", ...this.#origin(change) }),
     });
     const core = (own: Stores, scanner: ManifestScanner, index: 0 | 1): Dependencies =>
       runDependencies({
@@ -142,10 +141,10 @@ class World {
         this.#deliver(core, { kind: "updated", reason: "pushed", ...origin });
         return;
       case "close":
-        if (this.#host.setState(number, "closed")) this.#deliver(core, { kind: "closed", merged: false, ...origin });
+        if (this.#host.setState(number, "closed")) this.#deliver(core, { kind: "closed", ...origin });
         return;
       case "merge":
-        if (this.#host.setState(number, "merged")) this.#deliver(core, { kind: "closed", merged: true, ...origin });
+        if (this.#host.setState(number, "merged")) this.#deliver(core, { kind: "closed", ...origin });
         return;
       case "reopen":
         if (this.#host.setState(number, "open")) {

@@ -61,7 +61,7 @@ export class Scene {
     this.repositories.commit("main", withChanges({}, { ...filesOf("web"), ...filesOf("api"), ...file, ...files }));
     for (const name of ["web", "api"]) this.deployer.add(name, specOf(name));
     const onMerge = ({ number }: { readonly number: number }) => {
-      void this.#push({ kind: "closed", merged: true, ...this.#origin(number) });
+      void this.#push({ kind: "closed", ...this.#origin(number) });
     };
     this.host = new SceneHost({ id, repository: REPOSITORY, repositories: this.repositories, delay: noDelay, onMerge });
     const log = recordingLog();
@@ -116,7 +116,7 @@ export class Scene {
 
   async close(number: number, state: "closed" | "merged" = "closed"): Promise<void> {
     if (!this.host.setState(number, state)) throw new Error(`it cannot be ${state}`);
-    await this.#deliver({ kind: "closed", merged: state === "merged", ...this.#origin(number) });
+    await this.#deliver({ kind: "closed", ...this.#origin(number) });
   }
 
   /** The base branch gets a commit. */

@@ -1471,8 +1471,7 @@ test.each(["closed", "merged"] as const)(
     world.host.setState(number, state);
     world.repositories.open = () => Promise.reject(new Error("this would end the process again"));
     world.deployer.rolloutLines = () => Promise.reject(new Error("so would this"));
-    const merged = state === "merged";
-    const event = { kind: "closed", merged, delivery: "closed", change: world.host.ref(number) } as const;
+    const event = { kind: "closed", delivery: "closed", change: world.host.ref(number) } as const;
     expect(await supervise(event, world.dependencies(), given())).toBe("done");
     expect(await world.holders()).toEqual({});
     expect(await world.stores.waiting.list()).toEqual([]);

@@ -42,7 +42,6 @@ test.each(["closed", "merged"] as const)(
       if (side === "head" || !world.host.setState(number, state)) return;
       const event = {
         kind: "closed",
-        merged: state === "merged",
         delivery: "2",
         change: world.host.ref(number),
       } as const;

@@ -69,7 +69,6 @@ interface PlanWanted {
 /** Closed without a merge, or merged. */
 interface ChangeClosed {
   readonly kind: "closed";
-  readonly merged: boolean;
 }
 
 /** A new comment on the change request. */

@@ -179,7 +179,7 @@ export interface RecentActivity {
   readonly readTo?: Date | undefined;
   /** Open change requests that changed in any way. */
   readonly heads: readonly RecentHead[];
-  readonly closed: readonly { readonly change: ChangeRequestRef; readonly merged: boolean; readonly closedAt: Date }[];
+  readonly closed: readonly { readonly change: ChangeRequestRef; readonly closedAt: Date }[];
   /** Comments as people wrote them: none that was edited since, nor any that a webhook would not report. */
   readonly comments: readonly RecentComment[];
 }

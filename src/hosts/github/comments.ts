@@ -99,7 +99,6 @@ const pullsSchema = z.array(
     draft: z.boolean().nullish(),
     updated_at: timeField,
     closed_at: timeField.nullish(),
-    merged_at: timeField.nullish(),
     head: z.object({ sha: revisionField }),
     base: z.object({ ref: z.string().min(1).max(1000), repo: repositorySchema }),
   }),
@@ -148,8 +147,8 @@ function createRecentActivity(client: GitHubClient): CodeHost["recentActivity"] 
           const facts = { headRevision: head.sha, baseBranch: base.ref, draft: draft === true };
           return { change, ...facts, updatedAt, activity };
         }),
-      closed: pulls.flatMap(({ number, closed_at: closedAt, merged_at }) =>
-        closedAt && closedAt >= since ? [{ change: { ...at, number }, merged: Boolean(merged_at), closedAt }] : [],
+      closed: pulls.flatMap(({ number, closed_at: closedAt }) =>
+        closedAt && closedAt >= since ? [{ change: { ...at, number }, closedAt }] : [],
       ),
       comments: comments.map(({ number, ...comment }) => ({ ...comment, change: { ...at, number } })),
     };

@@ -60,7 +60,6 @@ const pullRequestSchema = z.object({
   repository: repositorySchema,
   pull_request: z.object({
     number: numberField,
-    merged: z.boolean().nullish(),
     head: z.object({ sha: revisionField }).optional().catch(undefined),
   }),
   changes: z.object({ base: z.unknown().optional() }).nullish().catch(undefined),
@@ -89,7 +88,7 @@ function translatePullRequest(delivery: string, payload: unknown): Translation {
       if (changes?.base === undefined || changes.base === null) return { ignored: "the base branch did not change" };
       return { ...origin, kind: "updated", reason: "retargeted" };
     case "closed":
-      return { ...origin, kind: "closed", merged: pull_request.merged === true };
+      return { ...origin, kind: "closed" };
     default:
       return { ignored: "this action is not used" };
   }

@@ -220,7 +220,7 @@ function createRecentActivity(client: GitLabClient): CodeHost["recentActivity"] 
       closed: changed.flatMap(({ change, state, closed_at, merged_at, updated_at }) => {
         if (state !== "closed" && state !== "merged") return [];
         const closedAt = merged_at ?? closed_at ?? updated_at;
-        return closedAt >= since ? [{ change, merged: state === "merged", closedAt }] : [];
+        return closedAt >= since ? [{ change, closedAt }] : [];
       }),
       comments: changed
         .flatMap(({ comments }) => comments)

@@ -89,9 +89,8 @@ function translateMergeRequest(delivery: string, payload: unknown): Translation 
       if (changes?.draft?.current === true || changes?.reviewers) return { ...origin, kind: "reviewed" };
       return { ignored: "neither commits, nor the target branch, nor the draft state, nor reviewers changed" };
     case "close":
-      return { ...origin, kind: "closed", merged: false };
     case "merge":
-      return { ...origin, kind: "closed", merged: true };
+      return { ...origin, kind: "closed" };
     case "approval":
     case "approved":
     case "unapproval":
