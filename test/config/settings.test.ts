@@ -235,20 +235,16 @@ test("what only the server decides comes from the server", () => {
   const defaults: ServerDefaults = {
     ...DEFAULTS,
     prune: true,
-    planDrafts: true,
     allowForks: true,
     commandAccess: "anyone",
-    allowedBots: ["renovate[bot]"],
     protectedBranches: ["release", "main"],
   };
   const { settings } = resolveTexts(defaults, { applicationRepositories }, { base: undefined, head: undefined });
   expect(settings).toMatchObject({
     autoplan: true,
     prune: true,
-    planDrafts: true,
     allowForks: true,
     commandAccess: "anyone",
-    allowedBots: ["renovate[bot]"],
     protectedBranches: ["main", "master", "develop", "development", "release"],
     applicationRepositories,
     applications: [],

@@ -112,10 +112,8 @@ export interface OwnSettings {
   /** An approval counts also if who gave it wrote or pushed commits that nobody else approved. */
   readonly approvalFromCommitters: boolean;
   readonly prune: boolean;
-  readonly planDrafts: boolean;
   readonly allowForks: boolean;
   readonly commandAccess: (typeof COMMAND_ACCESS)[number];
-  readonly allowedBots: readonly string[];
   /** Patterns of further files that affect applications: union of base and head. */
   readonly applications: readonly { readonly name: string; readonly paths: readonly string[] }[];
   /** Patterns that narrow the scan for Application resources: union of base and head; empty means all files. */
