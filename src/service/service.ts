@@ -388,7 +388,7 @@ export function createAdministrators(
 ): CommandPorts["isAdministrator"] {
   return async (host, { id }) => {
     if (!config.auth.enabled || !logsInWith(host, config)) return false;
-    const known = (await users.list()).find((account) => account.id === `${host}:${id}`);
+    const [known] = await users.list(`${host}:${id}`);
     return known?.role === "admin" && (await current(known))?.role === "admin";
   };
 }

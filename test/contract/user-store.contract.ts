@@ -96,6 +96,7 @@ export function userStoreContract(name: string, start: () => Promise<StoresUnder
       await put(sessions, "guest", {});
       await put(sessions, "stranger", { accountId: "hosta:1" });
       expect(await users.list()).toEqual([ana, olga]);
+      expect([await users.list(olga.id), await users.list("hosta:1")]).toEqual([[olga], []]);
       await removeSession(sessions, "one");
       await removeSession(sessions, "two");
       expect(await users.list()).toEqual([ana]);

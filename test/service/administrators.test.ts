@@ -29,7 +29,7 @@ test.each<[string, string, "hosta" | "hostb", string, boolean]>([
 ])("%s", async (_who, file, host, id, expected) => {
   const isAdministrator = createAdministrators(
     configOf([SMALLEST, file]),
-    { list: () => Promise.resolve(present) },
+    { list: (wanted) => Promise.resolve(present.filter((one) => one.id === wanted)) },
     (account) => Promise.resolve(account),
   );
   expect(await isAdministrator(host, { id, login: "bo", bot: false })).toBe(expected);

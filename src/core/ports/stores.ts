@@ -151,8 +151,8 @@ export interface UserStore {
   signIn(account: Account, sessionMs: number, standing?: Standing): Promise<Account>;
   /** The account with its current role. Undefined if nobody with this id has logged in, or too long ago. */
   find(id: string): Promise<Account | undefined>;
-  /** Accounts with a session, sorted by username. */
-  list(): Promise<readonly Account[]>;
+  /** Accounts with a session, or of these the one with this id, sorted by username. */
+  list(id?: string): Promise<readonly Account[]>;
   /** Sets a role that outlasts logins; `user` is kept for good. Atomic: an account with the role admin always remains. */
   setRole(id: string, role: Role, by: Pick<Account, "id">): Promise<RoleChange>;
   /** What the last login, or the last check, left behind; undefined if the provider cannot be asked about this person. */

@@ -220,8 +220,9 @@ class MemoryUserStore implements UserStore {
     return Promise.resolve(this.#account(id));
   }
 
-  async list(): Promise<readonly Account[]> {
-    const found = await Promise.all([...this.sessions.accountIds()].map((id) => this.find(id)));
+  async list(wanted?: string): Promise<readonly Account[]> {
+    const ids = [...this.sessions.accountIds()].filter((id) => id === (wanted ?? id));
+    const found = await Promise.all(ids.map((id) => this.find(id)));
     return found.filter((account) => account !== undefined).sort(byUsername);
   }
 

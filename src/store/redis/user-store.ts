@@ -68,9 +68,9 @@ export class RedisUserStore implements UserStore {
     return readUser(await this.connection.run((redis) => redis.hgetall(key)), key);
   }
 
-  async list(): Promise<readonly Account[]> {
+  async list(wanted?: string): Promise<readonly Account[]> {
     const ids = new Set((await this.#sessions()).flatMap(({ accountId }) => accountId ?? []));
-    const found = await Promise.all([...ids].map((id) => this.find(id)));
+    const found = await Promise.all([...ids].filter((id) => id === (wanted ?? id)).map((id) => this.find(id)));
     return found.filter((account) => account !== undefined).sort(byUsername);
   }
 

@@ -6,9 +6,11 @@ import { StoredValueUnreadable, StoreUnavailable } from "../../../src/core/model
 import { LOCK_LIFETIME_MS, type LockRequest } from "../../../src/core/model/lock.js";
 import { PLAN_LIFETIME_MS } from "../../../src/core/model/plan/plan.js";
 import type { Rollout } from "../../../src/core/model/rollout.js";
+import { createAdministrators } from "../../../src/service/service.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import type { Stores } from "../../../src/store/stores.js";
 import { sampleDeployment, samplePlan } from "../../comments/samples.js";
+import { configOf, SMALLEST } from "../../config/server-file.js";
 import { recordingLog } from "../../recording-log.js";
 import { freePort, RedisServer } from "../../redis-server.js";
 import { withinASecond } from "../../within-a-second.js";
@@ -81,6 +83,22 @@ describe("what stands in Redis", () => {
     await stores.locks.acquire({ ...request, sourceFile: "a/b.yaml" }, new Date("2026-03-05T10:00:00.000Z"));
     expect(JSON.parse((await raw.get("svc:lock:web")) ?? "")).toEqual({ ...record, source_file: "a/b.yaml" });
     expect(await raw.pttl("svc:lock:web")).toBeGreaterThan(LOCK_LIFETIME_MS - 5000);
+  });
+
+  test("an administrator is recognised although the record of somebody else cannot be read", async () => {
+    const login = { provider: "hosta", username: "olga", email: undefined, role: "admin" } as const;
+    for (const id of ["hosta:7", "hosta:8"]) {
+      await stores.users.signIn({ ...login, id }, 60_000);
+      await raw.set(`svc:session:${id}`, JSON.stringify({ accountId: id }));
+    }
+    await raw.hset("svc:{user}:hosta:8", "profile", JSON.stringify({ v: 2 }));
+    const secret = "0123456789abcdef0123456789abcdef";
+    const config = configOf([
+      SMALLEST,
+      `auth: {enabled: true, session_secret: ${secret}, hosta: {client_id: i, client_secret: s}}`,
+    ]);
+    const isAdministrator = createAdministrators(config, stores.users, (account) => Promise.resolve(account));
+    expect(await isAdministrator("hosta", { id: "7", login: "olga", bot: false })).toBe(true);
   });
 
   test("entries of the audit trail with thousands of applications are read without holding anybody up", async () => {
