@@ -60,7 +60,7 @@ function valueKind(value: string): DiffPiece["kind"] {
 }
 
 /** Invisible and direction-changing characters, which would make a diff read differently from what is deployed. */
-const DECEIVERS = /([\p{Cc}\p{Cf}\u2028\u2029])/u;
+const DECEIVERS = /([\p{Cc}\p{Cf}\p{DI}\u2028\u2029])/u;
 
 function spelled(pieces: readonly DiffPiece[]): readonly DiffPiece[] {
   return pieces.flatMap(({ kind, text }): readonly DiffPiece[] => {

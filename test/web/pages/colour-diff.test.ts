@@ -18,6 +18,7 @@ test.each([
   ["", "same", ["sign:"]],
   ["\u0000x: y", "same", ["sign:", "odd:⟨U+0000⟩", "key:x", "plain::", "plain: y"]],
   ["+a: b\u202ec", "added", ["sign:+", "key:a", "plain::", "plain: b", "odd:⟨U+202E⟩", "plain:c"]],
+  ["+a: b\u3164\ufe00", "added", ["sign:+", "key:a", "plain::", "plain: b", "odd:⟨U+3164⟩", "odd:⟨U+FE00⟩"]],
 ])("colours %j", (line, kind, pieces) => {
   const [found] = colourDiff(`${line}\n+end`);
   expect([found?.kind, found?.pieces.map((piece) => `${piece.kind}:${piece.text}`)]).toEqual([kind, pieces]);
@@ -38,7 +39,7 @@ describe("nothing is lost", () => {
   test("deceptive characters are spelled out everywhere", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (diff) => {
-        expect(joined(diff)).not.toMatch(/[^\P{Cc}\n\t]|[\p{Cf}\u2028\u2029]/u);
+        expect(joined(diff)).not.toMatch(/[^\P{Cc}\n\t]|[\p{Cf}\p{DI}\u2028\u2029]/u);
       }),
     );
   });
