@@ -313,7 +313,11 @@ function hostaLogin() {
 
 function hostbLogin() {
   return section({
-    url: url().prefault("https://gitlab.com").describe("the GitLab instance"),
+    url: url()
+      .prefault("https://gitlab.com")
+      .describe(
+        "the GitLab instance. svc knows people by its ids and keeps their roles: before you change to another one, take the role `admin` from everybody who logs in with this one",
+      ),
     client_id: secret().describe("GitLab application's id"),
     client_secret: secret().describe("GitLab application's secret"),
     allowed_groups: listOf(slashed("a group's full path such as <group>/<subgroup>", 1))
