@@ -293,6 +293,13 @@ describe("names of repositories while both hosts are configured", () => {
     expect(other.kind === "valid" && other.warnings).toEqual([
       "projects.payments.repositories[0]: GitHub is not configured, so it names nothing",
     ]);
+    const people =
+      "sync_requirements: [{name: web, allowed_users: [ana, 'github:ana'], allowed_teams: ['github:a/ops']}]";
+    const list = loadServerConfig([{ name: "svc.yaml", text: `${SMALLEST}\n${people}` }], {});
+    expect(list.kind === "valid" && list.warnings).toEqual([
+      "sync_requirements[0].allowed_users[1]: GitHub is not configured, so it names nothing",
+      "sync_requirements[0].allowed_teams[0]: GitHub is not configured, so it names nothing",
+    ]);
     const receiver = "{name: ops, url: 'https://chat.example.org/x', format: slack, repositories: ['github:a/*', a/*]}";
     const told = loadServerConfig([{ name: "svc.yaml", text: `${SMALLEST}\nnotifications: [${receiver}]` }], {});
     expect(told.kind === "valid" && told.warnings).toEqual([

@@ -10,6 +10,7 @@ import {
   type CamelKeys,
   type ConfigProblem,
   type ConfigTree,
+  keyPath,
   type MapTree,
   orderedProblems,
   problemAt,
@@ -106,7 +107,7 @@ export function loadServerConfig(
   ];
   if (checked.kind === "invalid" || problems.length > 0) return invalid(problems);
   const config: ServerConfig = camelKeys(checked.value);
-  return { kind: "valid", config, warnings: [...repositoryWarnings(config), ...pageWarnings(config)] };
+  return { kind: "valid", config, warnings: [...hostWarnings(config, tree), ...pageWarnings(config)] };
 }
 
 /** Where a file that is being checked gets what it names. */
@@ -273,34 +274,21 @@ function reportRepeated(
   }
 }
 
-function repositoryWarnings({
-  defaults,
-  applicationRepositories,
-  projects,
-  notifications,
-  ...config
-}: ServerConfig): readonly string[] {
+function hostWarnings(config: ServerConfig, tree: MapTree): readonly string[] {
   const served = HOST_IDS.filter((host) => config[host] !== undefined);
-  const places = [
-    ...defaults.allowedRepos.map((name, index) => [`defaults.allowed_repos[${index}]`, name] as const),
-    ...applicationRepositories.flatMap(({ repositories }, index) =>
-      repositories.map((name, at) => [`application_repositories[${index}].repositories[${at}]`, name] as const),
-    ),
-    ...Object.entries(projects).flatMap(([project, { repositories }]) =>
-      repositories.map((name, at) => [`projects.${project}.repositories[${at}]`, name] as const),
-    ),
-  ];
+  const placed = (path: readonly (string | number)[]) => [keyPath(path), textAt(tree, path) ?? ""] as const;
+  const listed = (path: readonly (string | number)[]) => itemsAt(tree, path).map((_, at) => placed([...path, at]));
+  const allowed = listed(["defaults", "allowed_repos"]);
+  const entitled = namesOnHosts(tree).map(([path]) => placed(path));
   // A receiver may hear of both hosts by one name: that does no harm.
-  const told = notifications.flatMap(({ repositories }, index) =>
-    repositories.map((name, at) => [`notifications[${index}].repositories[${at}]`, name] as const),
-  );
-  const idle = [...places, ...told].flatMap(([place, name]) => {
+  const told = config.notifications.flatMap((_, index) => listed(["notifications", index, "repositories"]));
+  const idle = [...allowed, ...entitled, ...told].flatMap(([place, name]) => {
     const { host } = withHost(name);
     if (host === undefined || served.includes(host)) return [];
     return [`${place}: ${HOST_TITLES[host]} is not configured, so it names nothing`];
   });
   const titles = served.map((id) => HOST_TITLES[id]).join(" and of ");
-  const unclear = served.length < 2 ? [] : places.filter(([, name]) => !namesHost(name));
+  const unclear = served.length < 2 ? [] : allowed.filter(([, name]) => !namesHost(name));
   return [
     ...idle,
     ...unclear.map(
