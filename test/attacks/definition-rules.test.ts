@@ -190,25 +190,27 @@ describe.each(HOSTS)("rules of the repository that defines an application which 
     await bot.comment(one, "svc sync");
     expect(bot.changes()).toEqual(["sync web"]);
 
-    const healthy = await start(
-      host,
-      { files: { ".svc.yaml": "require_healthy: true\n" } },
-      {
-        config: { defaults: { health_timeout: "1m" } },
-        files: () => ({
-          "argocd/web.yaml": null,
-          ".svc.yaml": "require_healthy: true\nhealth_timeout: 10m\non_failure: rollback\n",
-        }),
-        prepare: ({ argocd }) => argocd.deploy("web"),
-      },
-    );
-    const two = await healthy.open(changeOf(["web"]));
-    healthy.argocd.playHealth("web", [{ status: "Progressing" }]);
-    healthy.expectChanges("sync web");
-    const began = healthy.clock.now().getTime();
-    await healthy.comment(two, "svc sync");
-    expect(healthy.lastComment(two)).toContain("↩️ rolled back: `web`");
-    expect(healthy.clock.now().getTime() - began).toBeGreaterThan(10 * 60_000);
+    for (const required of ["", "require_healthy: true\n"]) {
+      const healthy = await start(
+        host,
+        { files: { ".svc.yaml": "require_healthy: true\n" } },
+        {
+          config: { defaults: { health_timeout: "1m" } },
+          files: () => ({
+            "argocd/web.yaml": null,
+            ".svc.yaml": `${required}health_timeout: 10m\non_failure: rollback\n`,
+          }),
+          prepare: ({ argocd }) => argocd.deploy("web"),
+        },
+      );
+      const two = await healthy.open(changeOf(["web"]));
+      healthy.argocd.playHealth("web", [{ status: "Progressing" }]);
+      healthy.expectChanges("sync web");
+      const began = healthy.clock.now().getTime();
+      await healthy.comment(two, "svc sync");
+      expect(healthy.lastComment(two)).toContain("↩️ rolled back: `web`");
+      expect(healthy.clock.now().getTime() - began).toBeGreaterThan(10 * 60_000);
+    }
   });
 
   test.each([

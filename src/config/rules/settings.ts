@@ -104,17 +104,18 @@ export function resolveSettings(
     applicationRepositories: server.applicationRepositories,
     projectRepositories: Object.entries(server.projects).map(([project, one]) => ({ project, ...one })),
     sensitiveKinds: server.sensitiveKinds ?? DEFAULT_SENSITIVE_KINDS,
-    requirementsFor: oncePerApplication((application) => {
+    requirementsFor: oncePerApplication((application, elsewhere?: "healthy") => {
       // What the server says of an application is a default for the files that say nothing, and a floor for the others.
       const { onApproval, health } = requirementsOf(application, floor, { ...defaults, ...NOTHING_REQUIRED });
-      const own = { ...defaults, ...healthDefaults(health) };
+      const required = elsewhere === undefined ? {} : { requireHealthy: true };
+      const own = { ...defaults, ...required, ...healthDefaults(health) };
       const syncOn = onApproval ? "approval" : "command";
       const files = strictest(
         policies.map((one) => requirementsOf(application, one, { ...defaultsIn(one, application, own), syncOn })),
       );
       // The floor's `health_timeout` and `on_failure` also hold where only the files require health.
-      const required = strictest([files, requiredBeside(files, application, floor, defaults)]);
-      return broken ? { ...required, requireApproval: true, onApproval: undefined } : required;
+      const all = strictest([files, requiredBeside(files, application, floor, defaults)]);
+      return broken ? { ...all, requireApproval: true, onApproval: undefined } : all;
     }),
     accessTo: oncePerApplication((application, command: AccessCommand) =>
       distinct([...policies, floor].flatMap((one) => accessRulesOf(application, command, one))),
@@ -133,7 +134,7 @@ export function resolveSettings(
  * Computes the answer once per application, because a plan asks a dozen times. `definedIn` does not matter: it only adds the rules of
  * other repositories, and the answers are about those of this repository and of the server.
  */
-function oncePerApplication<Rest extends readonly string[], T>(
+function oncePerApplication<Rest extends readonly (string | undefined)[], T>(
   answer: (application: RuledApplication, ...rest: Rest) => T,
 ): typeof answer {
   const known = new Map<string, { readonly answer: T }>();

@@ -128,8 +128,11 @@ export interface OwnSettings {
   /** Which repositories may introduce applications into an AppProject; any may into one that is not listed. */
   readonly projectRepositories: readonly { readonly project: string; readonly repositories: readonly string[] }[];
   readonly sensitiveKinds: readonly SensitiveKind[];
-  /** What a sync of this application requires: exact entry, else wildcard entry, else repository, else server. */
-  requirementsFor(application: RuledApplication): Requirements;
+  /**
+   * What a sync of this application requires: exact entry, else wildcard entry, else repository, else server.
+   * @param elsewhere whether the file of another repository requires that it gets healthy
+   */
+  requirementsFor(application: RuledApplication, elsewhere?: "healthy"): Requirements;
   /** Rules that each must allow a person this command for this application; if none, everyone who may give commands may. */
   accessTo(application: RuledApplication, command: AccessCommand): readonly AccessRule[];
   /** The stages of each repository file that has some, without those of a file that says the same. */

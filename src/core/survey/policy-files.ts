@@ -248,11 +248,15 @@ function allRequirements(
   own: OwnSettings,
   defaults: RequirementDefaults,
 ): Requirements {
-  const required = own.requirementsFor(application);
+  const first = own.requirementsFor(application);
   const others = definitionsOf(application, files);
-  if (others.length === 0) return required;
+  if (others.length === 0) return first;
+  const beside = (required: Requirements, one: Definition) =>
+    one.kind === "rules" ? requiredBeside(required, application, one.config, defaults) : UNKNOWN;
+  const isHealthy = others.some(({ one }) => beside(first, one).health !== undefined);
+  const required = isHealthy ? own.requirementsFor(application, "healthy") : first;
   const requirements = others.map(({ place, one }): Requirements => {
-    const found = one.kind === "rules" ? requiredBeside(required, application, one.config, defaults) : UNKNOWN;
+    const found = beside(required, one);
     return found.requireApproval ? { ...found, because: reasonFor(place, one) } : found;
   });
   const because = required.requireApproval ? undefined : requirements.find((one) => one.requireApproval)?.because;
