@@ -965,6 +965,21 @@ test.each(["before", "after"] as const)(
   },
 );
 
+test("what a rollback took over is given back if it is cut off and then refused", async () => {
+  const world = new CutWorld();
+  const [number, other] = [world.open(config("web", "2")), world.open(config("web", "3"))];
+  for (const said of ["svc plan", "svc sync"]) await world.says(number, said);
+  await world.says(other, "svc plan");
+  await world.cutOff(
+    world.comment(number, "svc rollback"),
+    { at: world.deployer, method: "sync", when: "before" },
+    { meanwhile: () => world.deployer.add(WEB, { ...spec(WEB), syncPolicy: { automated: {} } }) },
+  );
+  expect(world.host.commentsOf(number).at(-1)).toContain("auto-sync");
+  expect(await world.holders()).toEqual({ web: other });
+  expect(await world.stores.waiting.of(WEB)).toEqual([]);
+});
+
 test.each(["before", "after"] as const)(
   "an answer that is cut off %s it was posted stands there once",
   async (when) => {

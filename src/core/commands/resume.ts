@@ -1,7 +1,15 @@
 import { blockedBy, lockTaken, restoreSpec } from "../deploy/deploy-head.js";
 import { type DeployContext, levelsOf, rejectedSync, type SettleContext } from "../deploy/deploy.js";
 import { failure } from "../deploy/health.js";
-import { confirmHealth, endUndo, settleRollback, settleSync, undo, undoIdOf } from "../deploy/settle.js";
+import {
+  confirmHealth,
+  endUndo,
+  retryWhileUnavailable,
+  settleRollback,
+  settleSync,
+  undo,
+  undoIdOf,
+} from "../deploy/settle.js";
 import { type LiveApplication, projectOf, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
@@ -14,7 +22,7 @@ import type { CommandContext } from "../ports/context.js";
 import { releaseSkipped } from "./locks.js";
 import { decideMerge } from "./merge.js";
 import { noteNextStage } from "./next-stage.js";
-import { asGone, rollback } from "./rollback.js";
+import { asGone, giveBack, rollback } from "./rollback.js";
 import { sync } from "./sync.js";
 
 /**
@@ -33,7 +41,10 @@ export async function resumeDeployment(
   const known = new Set(applications.map(({ application }) => application));
   const unstarted = started.filter(({ application }) => !known.has(application));
   await Promise.all(unstarted.map((one) => takeBack(one, command, context)));
-  if (followed.length === 0 && started.length > 0) return undefined;
+  if (followed.length === 0 && started.length > 0) {
+    await giveBackTaken(context);
+    return undefined;
+  }
   const { missing, blocked } = splitMissing(started, applications, command, isLate);
   const [confirmed, restarted, stopped] = await Promise.all([
     Promise.all(followed.map(({ confirm }) => confirm())),
@@ -59,6 +70,15 @@ export async function resumeDeployment(
     replaced: restarted?.kind === "synced" ? restarted.replaced : [],
     ...(await decideMerge({ dryRun, involved, deployed: all, plan }, context)),
   };
+}
+
+/** Gives back what the rollback took over: it starts over, and may be refused. */
+async function giveBackTaken(context: CommandContext): Promise<void> {
+  const { takenBefore = [], waiting, clock } = context;
+  await retryWhileUnavailable(clock, async () => {
+    await giveBack(takenBefore, context);
+    for (const { application, holder } of takenBefore) await waiting.leave(application, holder);
+  });
 }
 
 /** Runs the command for the applications that never started, and keeps the notes of the others. */

@@ -376,7 +376,7 @@ async function takeOver(
 }
 
 /** Gives locks back with the time since when their holders had them. A lock that was not taken after all stays as it is. */
-async function giveBack(tried: readonly Lock[], { locks, change }: Pick<Locking, "locks" | "change">): Promise<void> {
+export async function giveBack(tried: readonly Lock[], { locks, change }: Locking): Promise<void> {
   await allInTurns(tried, async (lock) => {
     const now = await locks.find(lock.application);
     if (now === undefined || !sameChangeRequest(now.holder, change)) return;
