@@ -277,7 +277,7 @@ export async function reconcile(parts: ReconcileParts): Promise<ReadonlySet<stri
     if (!unsettled.has(key) && parts.hosts[change.host]?.scarceUntil(change) !== undefined) continue;
     const state = await reconcileChange(change, { holds: holders.has(key), unsettled: unsettled.has(key) }, parts);
     if (state === "open") open.add(key);
-    if (overdue.has(key) && state !== undefined && state !== "merged") await tellIfOverdue(change, state, parts);
+    if (overdue.has(key) && state !== "merged") await tellIfOverdue(change, state, parts);
   }
   const applications = queues.map(({ application }) => application);
   const cause = `reconcile-${parts.clock.now().getTime()}`;
@@ -305,10 +305,13 @@ async function markEnded(
   await shared.save("locks", { applications: old.map(({ application }) => application) });
 }
 
-/** Tells receivers every day that a change request is deployed and not merged, but for applications that are gone. */
+/**
+ * Tells receivers every day that a change request is deployed and not merged, but for applications that are gone. Nobody is told
+ * where the host does not name its state, as after the deletion of its repository.
+ */
 async function tellIfOverdue(
   ref: ChangeRequestRef,
-  state: "open" | "closed",
+  state: "open" | "closed" | undefined,
   { deployments, deployer, publisher, notifications, clock, log }: ReconcileParts,
 ): Promise<void> {
   const ending = wrapPort(deployments, {
@@ -320,7 +323,7 @@ async function tellIfOverdue(
   await endReplacedOf(ref, { deployments: ending, deployer, log });
   const now = clock.now();
   const [overdue] = overdueChanges(await deployments.ofChange(ref, leavesOut(log)), now, DAY_MS);
-  if (overdue === undefined) return;
+  if (overdue === undefined || state === undefined) return;
   const { change, applications, head, user: by, since } = overdue;
   const days = Math.floor((now.getTime() - Date.parse(since)) / DAY_MS);
   const id = `not-merged ${changeRequestKey(change)} ${since} ${days}`;

@@ -46,6 +46,18 @@ describe.each(HOSTS)("an application that was deleted and made again on %s", (ho
     expect(bot.answers(one)).toHaveLength(before);
   });
 
+  test("one that is gone ends its record, although the repository that deployed it is gone as well", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    bot.argocd.removeApplication("web");
+    bot.forge.faults.add({ path: /repos|projects/, times: 1000, fault: { kind: "status", status: 404 } });
+    bot.clock.advance(25 * 60 * 60_000);
+    await bot.service.reconcile();
+    expect(await bot.deployed(one)).toEqual([]);
+  });
+
   test("keeps its lock, which is by name", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]));
