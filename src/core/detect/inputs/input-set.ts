@@ -14,6 +14,7 @@ import type { TreeEntry } from "../../ports/repositories.js";
 import type { OpenedTree, RepositoryTree } from "../../ports/snapshot.js";
 import {
   cleanPath,
+  firstBehind,
   globMatcher,
   hasGlob,
   isWithin,
@@ -102,18 +103,22 @@ function sorted(texts: readonly string[]): readonly string[] {
   return [...new Set(texts)].sort();
 }
 
-/** Many applications read the same directories, some of them the whole repository. */
-function pathDigest(path: string, tree: OpenedTree): string {
-  return tree.digest(`path ${path}`, () => digestOf([...entriesAbove(path, tree), ...tree.entriesIn(path)]));
+/** Many applications read the same directories, some of them the whole repository, and many links may lead to one. */
+function pathDigest(path: string, tree: OpenedTree): Json {
+  const { path: real } = tree.follow(path);
+  const below = real === undefined ? "" : tree.digest(`path ${real}`, () => digestOf(tree.entriesIn(real)));
+  return [digestOf(entriesAbove(path, tree)), below];
 }
 
-function patternDigest(pattern: string, tree: RepositoryTree, steps: Steps): string {
+function patternDigest(pattern: string, tree: OpenedTree, steps: Steps): Json {
   const directory = fixedPart(pattern);
   const matches = globMatcher(pattern, { doubleStar: true }, steps);
-  return digestOf([
-    ...entriesAbove(directory, tree),
-    ...tree.entriesIn(directory).filter(({ path, kind }) => kind !== "file" || matches(path)),
-  ]);
+  const entries = tree.entriesIn(directory);
+  const files = steps.left > 0 ? entries.filter(({ path, kind }) => kind === "file" && matches(path)) : [];
+  // From here on everything in the directory counts as a match.
+  if (steps.left <= 0) return pathDigest(directory, tree);
+  const others = () => digestOf(entries.filter(({ kind }) => kind !== "file"));
+  return [digestOf(entriesAbove(directory, tree)), tree.digest(`links ${directory}`, others), digestOf(files)];
 }
 
 /** A submodule or a link replaces everything at and below its path. */
@@ -159,6 +164,57 @@ export function isPathIn(tree: RepositoryTree, directory: string, entry: string)
 /** What Kustomize is told to read besides the source's path. */
 export function kustomizeEntries({ kustomize }: Pick<Source, "kustomize">): readonly string[] {
   return [...(kustomize?.components ?? []), ...(kustomize?.patchPaths ?? [])];
+}
+
+/** What Kustomize reads of an application is looked up so deep, and in so many files. */
+export const MAX_DEPTH = 20;
+export const MAX_FILES = 2000;
+
+/**
+ * Returns a path, and what matches it in the tree: Argo CD hands components to `kustomize edit add component`, which expands patterns by
+ * the rules of Go's `filepath.Glob` (`GlobPatternsWithLoader` of Kustomize 5), through links too. Of paths to one place the first counts.
+ */
+export function withMatches(path: string, tree: RepositoryTree, into: InputCollector, steps: Steps): readonly string[] {
+  if (!hasGlob(path) || steps.left <= 0) return [path];
+  const parts = path.split("/");
+  if (parts.length > MAX_DEPTH) {
+    into.addWhole(`a pattern of its components is nested more than ${MAX_DEPTH} deep`);
+    return [path];
+  }
+  let found: ReadonlyMap<string, string> = new Map([["", ""]]);
+  for (const part of parts) {
+    const matches = globMatcher(part, { doubleStar: false }, steps);
+    const names = ([real, directory]: readonly [string, string]) =>
+      (hasGlob(part) ? namesIn(directory, real, tree) : [part])
+        .filter((name) => name === part || matches(name))
+        .map((name) => cleanPath(directory, name));
+    const next = new Map<string, string>();
+    for (const one of [...found].flatMap(names)) {
+      const { path: real } = tree.follow(one);
+      if (real !== undefined && !next.has(real)) next.set(real, one);
+    }
+    steps.left -= 100 * next.size;
+    if (next.size > MAX_FILES || steps.left <= 0) {
+      into.addWhole("the patterns of its components may stand for more paths than svc looks up");
+      return [path];
+    }
+    found = next;
+  }
+  return [path, ...[...found.values()].filter((one) => tree.entriesIn(one).length > 0)];
+}
+
+/** The names in a directory. The paths are sorted, so that what is below a name is skipped at once. */
+function namesIn(directory: string, real: string, tree: RepositoryTree): readonly string[] {
+  const entries = tree.entriesIn(directory);
+  const start = real === "" ? 0 : real.length + 1;
+  const names: string[] = [];
+  for (let at = 0; at < entries.length;) {
+    const path = entries[at]?.path ?? "";
+    const end = path.indexOf("/", start);
+    names.push(path.slice(start, end === -1 ? undefined : end));
+    at = end === -1 ? at + 1 : firstBehind(entries, path.slice(0, end));
+  }
+  return names.filter((name) => name !== "");
 }
 
 /**

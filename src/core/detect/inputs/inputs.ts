@@ -15,9 +15,10 @@ import {
   kustomizeEntries,
   mostSteps,
   overrideFilesOf,
+  withMatches,
 } from "./input-set.js";
 import { addJsonnetInputs, withVariables } from "./jsonnet-inputs.js";
-import { addChartDependencies, addKustomizeInputs, hasKustomization, withMatches } from "./tool-inputs.js";
+import { addChartDependencies, addKustomizeInputs, hasKustomization } from "./tool-inputs.js";
 
 /**
  * What the sources at these positions (all of the snapshot's repository) read at a commit, and what other sources read

@@ -1,8 +1,9 @@
 import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
+import type { TreeEntry } from "../../ports/repositories.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
-import { cleanPath, firstBehind, globMatcher, hasGlob, MAX_LENGTH, type Steps } from "../tree/repository-path.js";
+import { cleanPath, MAX_LENGTH } from "../tree/repository-path.js";
 import { mayBeAddress } from "../tree/repository-url.js";
-import { type InputCollector, isExactVersion, isPathIn } from "./input-set.js";
+import { type InputCollector, isExactVersion, isPathIn, MAX_DEPTH, MAX_FILES } from "./input-set.js";
 
 const MAX_CHARTS = 200;
 const MAX_NAMED = 10_000;
@@ -18,10 +19,17 @@ export async function addChartDependencies(
 ): Promise<void> {
   const waiting = [directory];
   const seen = new Set(waiting);
+  const below = new Map<string, readonly TreeEntry[]>();
   let named = 0;
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const found = [...tree.linksIn(next)];
-    for (const file of chartFilesIn(next, tree)) {
+    const real = tree.follow(next).path ?? next;
+    // Many links may lead to one large directory.
+    const entries = below.get(real) ?? tree.entriesIn(next).filter((one) => one.kind === "symlink" || isChart(one));
+    below.set(real, entries);
+    const found = entries.flatMap(({ kind, path }) => (kind === "symlink" ? [path] : []));
+    // Both the link's path and its target's, since `..` may be relative to either.
+    const charts = entries.filter(isChart).flatMap(({ path }) => [path, cleanPath(next, path.slice(real.length))]);
+    for (const file of new Set(charts)) {
       const dependencies = await dependenciesIn(file, tree);
       named += 1 + (dependencies?.count ?? 0);
       if (dependencies === undefined || named > MAX_NAMED) {
@@ -46,11 +54,8 @@ export async function addChartDependencies(
   }
 }
 
-/** Both the link's path and its target's, since `..` may be relative to either. */
-function chartFilesIn(directory: string, tree: RepositoryTree): readonly string[] {
-  const real = tree.follow(directory).path;
-  const files = tree.entriesIn(directory).filter(({ path }) => /(?:^|\/)(?:Chart|requirements)\.yaml$/.test(path));
-  return [...new Set(files.flatMap(({ path }) => [path, cleanPath(directory, path.slice(real?.length ?? 0))]))];
+function isChart({ path }: TreeEntry): boolean {
+  return /(?:^|\/)(?:Chart|requirements)\.yaml$/.test(path);
 }
 
 interface Dependencies {
@@ -104,60 +109,11 @@ const KUSTOMIZATION_FILES = ["kustomization.yaml", "kustomization.yml", "Kustomi
 
 /** Where `helmCharts` looks without `helmGlobals.chartHome`. */
 const DEFAULT_CHART_HOME = "charts";
-const MAX_DEPTH = 20;
-const MAX_FILES = 2000;
 /** Texts in all kustomizations of an application. Each may be a path that Kustomize reads. */
 const MAX_TEXTS = 100_000;
 
 export function hasKustomization(directory: string, tree: RepositoryTree): boolean {
   return KUSTOMIZATION_FILES.some((name) => tree.hasFile(cleanPath(directory, name)));
-}
-
-/**
- * Returns a path, and what matches it in the tree: Argo CD hands components to `kustomize edit add component`, which expands patterns by
- * the rules of Go's `filepath.Glob` (`GlobPatternsWithLoader` of Kustomize 5), through links too. Of paths to one place the first counts.
- */
-export function withMatches(path: string, tree: RepositoryTree, into: InputCollector, steps: Steps): readonly string[] {
-  if (!hasGlob(path) || steps.left <= 0) return [path];
-  const parts = path.split("/");
-  if (parts.length > MAX_DEPTH) {
-    into.addWhole(`a pattern of its components is nested more than ${MAX_DEPTH} deep`);
-    return [path];
-  }
-  let found: ReadonlyMap<string, string> = new Map([["", ""]]);
-  for (const part of parts) {
-    const matches = globMatcher(part, { doubleStar: false }, steps);
-    const names = ([real, directory]: readonly [string, string]) =>
-      (hasGlob(part) ? namesIn(directory, real, tree) : [part])
-        .filter((name) => name === part || matches(name))
-        .map((name) => cleanPath(directory, name));
-    const next = new Map<string, string>();
-    for (const one of [...found].flatMap(names)) {
-      const { path: real } = tree.follow(one);
-      if (real !== undefined && !next.has(real)) next.set(real, one);
-    }
-    steps.left -= 100 * next.size;
-    if (next.size > MAX_FILES || steps.left <= 0) {
-      into.addWhole("the patterns of its components may stand for more paths than svc looks up");
-      return [path];
-    }
-    found = next;
-  }
-  return [path, ...[...found.values()].filter((one) => tree.entriesIn(one).length > 0)];
-}
-
-/** The names in a directory. The paths are sorted, so that what is below a name is skipped at once. */
-function namesIn(directory: string, real: string, tree: RepositoryTree): readonly string[] {
-  const entries = tree.entriesIn(directory);
-  const start = real === "" ? 0 : real.length + 1;
-  const names: string[] = [];
-  for (let at = 0; at < entries.length;) {
-    const path = entries[at]?.path ?? "";
-    const end = path.indexOf("/", start);
-    names.push(path.slice(start, end === -1 ? undefined : end));
-    at = end === -1 ? at + 1 : firstBehind(entries, path.slice(0, end));
-  }
-  return names.filter((name) => name !== "");
 }
 
 /**
@@ -171,6 +127,7 @@ export async function addKustomizeInputs(
   tree: RepositoryTree,
   into: InputCollector,
 ): Promise<void> {
+  const realPath = (path: string) => tree.follow(path).path ?? path;
   const seen = new Set(directories.map(realPath));
   let files = 0;
   let texts = 0;
@@ -214,10 +171,6 @@ export async function addKustomizeInputs(
     }
     level = next;
   }
-
-  function realPath(path: string): string {
-    return tree.follow(path).path ?? path;
-  }
 }
 
 /** What a kustomization reads; with what it fetches as for the dependencies of a chart. */
@@ -238,7 +191,7 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
   let remote = objects.some((object) => fetchesRemotes(object, directory, tree));
   let program = false;
   const plugins = PLUGIN_FIELDS.flatMap((field) => objects.flatMap((object) => membersOf(object, field)));
-  for (const plugin of new Set(plugins.flatMap(textsOf))) {
+  for (const plugin of placesIn(plugins.flatMap(textsOf), directory, tree)) {
     const documents = await configurationsOf(plugin, directory, tree);
     const functions = await functionsOf(documents ?? [], tree);
     if (documents === undefined || functions === undefined) return undefined;
@@ -264,6 +217,15 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
     versions: objects.flatMap(chartsIn).some(isFromRepository),
     program,
   };
+}
+
+/** Each text that is no path, and each path once: one large directory may have many names. */
+function placesIn(texts: readonly string[], directory: string, tree: RepositoryTree): Iterable<string> {
+  const places = texts.map((text): [string, string] => {
+    const path = cleanPath(directory, text);
+    return [tree.hasFile(path) || tree.hasDirectory(path) ? (tree.follow(path).path ?? text) : text, text];
+  });
+  return new Map(places).values();
 }
 
 /** Members of a kustomization that configure plugins. A configuration is a file, a directory or inline text, and may name more files. */

@@ -96,3 +96,24 @@ test("500 applications in a tree of 20,000 files take no time", async () => {
   expect(found.size).toBe(251);
   expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5); // seconds of our own, however busy the machine is
 });
+
+describe("a directory of 40,000 files", () => {
+  const large = Object.fromEntries(Array.from({ length: 40_000 }, (_, at) => [`large/${at}.txt`, ""]));
+  const links = Object.fromEntries(
+    Array.from({ length: 190 }, (_, at) => [`l${at}`, { kind: "symlink", target: "large" } as const]),
+  );
+  const named = (to: (at: number) => string, count: number) => Array.from({ length: count }, (_, at) => to(at));
+  const dependencies = named((at) => `{repository: "file://../l${at}"}`, 190).join(", ");
+  const generators = named((at) => `${"./".repeat(at % 30)}../${"/".repeat(at / 30)}large`, 2000).join(", ");
+
+  test.each<[string, Files, Application]>([
+    ["190 value files", {}, single("a", { helm: { valueFiles: named((at) => `../l${at}`, 190) } })],
+    ["190 patterns", {}, single("a", { helm: { valueFiles: named((at) => `../l/${at}*`, 190) } })],
+    ["190 dependencies", { "a/Chart.yaml": `dependencies: [${dependencies}]` }, single("a")],
+    ["2,000 generators", { "a/kustomization.yaml": `generators: [${generators}]` }, single("a")],
+  ])("that is read by %s takes no time", async (_, files, of) => {
+    const before = process.cpuUsage();
+    await fingerprint({ ...large, ...links, l: { kind: "symlink", target: "large" }, ...files }, of);
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5); // seconds of our own, however busy the machine is
+  });
+});
