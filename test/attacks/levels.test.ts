@@ -6,6 +6,8 @@ import { applicationResource, asYaml, changeOf, configMap } from "../scenarios/r
 
 const APPLIES = { spec: { destination: { server: "https://kubernetes.default.svc", namespace: "argocd" } } };
 
+const AUTOMATED = { syncPolicy: { automated: {} } };
+
 interface Family {
   readonly files?: Readonly<Record<string, string>>;
   readonly more?: Partial<BotOptions>;
@@ -250,18 +252,20 @@ describe.each(HOSTS)("applications that apply each other's definitions, on %s", 
   });
 
   test.each([
-    ["leaves out the parent", changeOf(["api"]), "svc plan -a api"],
-    ["cannot render the parent", { "argocd/web.yaml": "a: [" }, "svc plan"],
+    ["leaves out the parent", changeOf(["api"]), "svc plan -a api", {}],
+    ["cannot render the parent", { "argocd/web.yaml": "a: [" }, "svc plan", {}],
+    ["cannot render the parent, whose auto-sync it turns on", { "argocd/web.yaml": "a: [" }, "svc plan", AUTOMATED],
   ])(
     "a rollback asks for the rules of the children also where the plan of a later commit %s",
-    async (_, more, plan) => {
+    async (_, more, plan, spec) => {
       const rules = { ".svc.yaml": "sync_requirements: [{name: web, allowed_users: [bo]}]\n" };
       const bot = await startFamily(host, { files: rules });
+      const own = { repoURL: bot.forge.cloneUrl(REPOSITORY), path: "argocd", spec: { ...APPLIES.spec, ...spec } };
       const one = await bot.open(bot.moved("web"), { draft: true });
       bot.expectChanges("sync root", "sync web");
       await bot.comment(one, "svc plan", "bo");
       await bot.comment(one, "svc sync", "bo");
-      await bot.push(one, more);
+      await bot.push(one, { ...more, "roots/root.yaml": asYaml(applicationResource("root", own)) });
       await bot.comment(one, plan);
       await bot.comment(one, "svc rollback -a root");
       expect(bot.lastComment(one)).toContain("`ana` may not run `svc rollback` for:\n- `web`: only bo may");

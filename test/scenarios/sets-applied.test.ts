@@ -295,8 +295,13 @@ describe.each(HOSTS)("an application of a set that a parent applies, on %s", (ho
     const keep = { "children/keep.yaml": configMap("keep", { a: "1" }) };
     await bot.push(one, { ...keep, ...setOf(cloneUrlOf(bot.forge), ["de"], failing) });
     await bot.comment(one, "svc rollback");
-    expect(bot.lastComment(one)).toContain("and its plan does not say what a rollback takes back of that");
-    await bot.push(one, setOf(cloneUrlOf(bot.forge), ["de"]));
+    expect(bot.lastComment(one)).toContain("and the plan does not say what a rollback takes back of that");
+    const root = { repoURL: cloneUrlOf(bot.forge), path: "children" };
+    const automated = applicationResource("root", { ...root, spec: { syncPolicy: { automated: {} } } });
+    await bot.push(one, { ...setOf(root.repoURL, ["de"]), "argocd/root.yaml": asYaml(automated) });
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("and the plan does not say what a rollback takes back of that");
+    await bot.push(one, { "argocd/root.yaml": asYaml(applicationResource("root", root)) });
     expect(running(bot)).toEqual(["root", "shop-de", "shop-es"]);
     await bot.comment(two, "svc unlock", "bo");
     await bot.approve(one);

@@ -1,4 +1,4 @@
-import { type Application, destinationOf, IN_CLUSTER } from "../model/application.js";
+import { type Application, destinationOf, IN_CLUSTER, isAutoSynced } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { allInTurns, groupedBy } from "../model/collections.js";
 import { definedWith, type Member } from "../model/effect.js";
@@ -73,15 +73,18 @@ async function withRunning(
   running: readonly Application[],
   { deployer, signal, change }: LeftOverSource & Pick<CommandContext, "change">,
 ): Promise<Plan> {
-  const synced = plan.applications.filter(({ atMerge }) => atMerge === undefined);
-  const unknown = new Set(synced.filter((one) => !tellsReach(one)).map(({ application }) => application));
+  const live = new Map(running.map((one) => [one.name, one]));
+  // What Argo CD syncs by itself is not rolled back.
+  const isManual = (name: ApplicationName) => !isAutoSynced(live.get(name)?.spec ?? {});
+  const unknown = new Set(
+    plan.applications.flatMap((one) => (!tellsReach(one) && isManual(one.application) ? [one.application] : [])),
+  );
   if (unknown.size === 0) return plan;
   const sets = (await deployer.listApplicationSets(signal)).filter(({ parent }) => parent && unknown.has(parent));
   const setOf = new Map<ApplicationName, ApplicationName | undefined>();
   for (const set of sets) {
     for (const name of await deployer.applicationsOfSet(set, signal)) setOf.set(name, set.parent);
   }
-  const live = new Map(running.map((one) => [one.name, one]));
   const below = groupedBy(running, ({ name, parent }) => setOf.get(name) ?? parent);
   const applications = plan.applications.map((one) => {
     const { application: of, effect } = one;

@@ -216,8 +216,8 @@ export const RULES: Rules = {
 const RETARGETED = "there is no plan of it for the present target branch";
 const UNDRIVEN =
   "it is not deployed from the present target branch: give back the one under which it was deployed, or sync it in Argo CD";
-const UNEVALUATED =
-  "others have deployed to it, and its plan does not say what a rollback takes back of that: fix what could not be evaluated";
+const UNTOLD =
+  "others have deployed to it, and the plan does not say what a rollback takes back of that: let them roll it back, or mend the commit";
 
 /** Who holds it for a time. The merge does nothing to what the head leaves as it is, and a dry run deploys nothing. */
 function heldForATime(
@@ -241,9 +241,8 @@ function isStale(one: ApplicationFacts, facts: Facts, command: Judged): string |
       if (facts.plan?.notDeployed.includes(one.application)) return UNDRIVEN;
       if (record !== undefined) return undefined;
       // What it deletes of what others deployed, and who has locked that, only a plan tells.
-      return one.foreign.length > 0 && (planned?.kind !== "evaluated" || planned.reachUnknown)
-        ? UNEVALUATED
-        : undefined;
+      const isTold = planned?.kind === "evaluated" && !planned.reachUnknown && planned.atMerge === undefined;
+      return one.foreign.length > 0 && !isTold ? UNTOLD : undefined;
     case "merge":
       return awaits(one, facts) && planned?.kind === "unplanned" ? "it was left out of the plan" : undefined;
     case "plan":
