@@ -104,15 +104,17 @@ describe.each(HOSTS)("a new target branch whose webhook was lost, on %s", (host)
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync", "bo");
     await bot.loseWebhooks(() => bot.forge.retarget(REPOSITORY, one, "mine"));
-    for (const why of [
-      "There is no plan of it for the present target branch",
-      "It is not deployed from the present target branch",
-    ]) {
+    for (const why of ["There is no plan of it for the present target branch", "The plan does not name it"]) {
       await bot.comment(one, "svc rollback");
       expect(bot.lastComment(one)).toContain("Plan for web is stale.");
       expect(bot.lastComment(one)).toContain(why);
       await bot.comment(one, "svc plan");
     }
+    const above = await bot.open({ ".svc.yaml": WEAK }, { base: bot.seen(one).headBranch });
+    await bot.forge.retarget(REPOSITORY, one, bot.seen(above).headBranch);
+    await bot.idle();
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("Plan for web is stale.");
     expect(bot.changes()).toEqual(["sync web"]);
     await bot.forge.retarget(REPOSITORY, one, "release");
     await bot.idle();

@@ -215,7 +215,7 @@ export const RULES: Rules = {
 
 const RETARGETED = "there is no plan of it for the present target branch";
 const UNDRIVEN =
-  "it is not deployed from the present target branch: give back the one under which it was deployed, or sync it in Argo CD";
+  "the plan does not name it: give back the target branch under which it was deployed, or sync it in Argo CD";
 const UNTOLD =
   "others have deployed to it, and the plan does not say what a rollback takes back of that: let them roll it back, or mend the commit";
 
@@ -237,8 +237,8 @@ function isStale(one: ApplicationFacts, facts: Facts, command: Judged): string |
   switch (command) {
     case "rollback":
       if (facts.plan === undefined ? record === undefined : facts.plan.retargeted) return RETARGETED;
-      // Nobody knows the rules of the target branch under which it was deployed.
-      if (facts.plan?.notDeployed.includes(one.application)) return UNDRIVEN;
+      // It was deployed under another target branch, and nobody knows the rules of that.
+      if (facts.plan !== undefined && planned === undefined) return UNDRIVEN;
       if (record !== undefined) return undefined;
       // What it deletes of what others deployed, and who has locked that, only a plan tells.
       const isTold = planned?.kind === "evaluated" && !planned.reachUnknown && planned.atMerge === undefined;
