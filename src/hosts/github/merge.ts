@@ -22,10 +22,10 @@ import type { GitHubClient } from "./client.js";
 import { GITHUB } from "./words.js";
 
 /**
- * Nothing blocks the merge, so GitHub may have refused because it had not computed that yet. If the refusal had another
- * cause (the merge method), one more try does no harm.
+ * GitHub may have refused because it had not computed these yet, or not counted the status that svc had just set, without which it
+ * is blocked: https://github.com/salemove/pipeline-lib/pull/88. If the refusal had another cause, one more try does no harm.
  */
-const UNHINDERED = ["clean", "unstable", "has_hooks"];
+const EARLY = ["clean", "unstable", "has_hooks", "blocked"];
 
 export const MERGE_WRITE: ContentWrite = { urgency: "result", brief: true };
 
@@ -68,7 +68,7 @@ async function merge(
     const pull = await getPull(client, change);
     if (pull.merged && pull.head.sha === change.headRevision) break;
     const computing = pull.state === "open" && typeof pull.mergeable !== "boolean";
-    const computed = mayHaveComputed && pull.state === "open" && UNHINDERED.includes(pull.mergeable_state ?? "");
+    const computed = mayHaveComputed && pull.state === "open" && EARLY.includes(pull.mergeable_state ?? "");
     if (!computing && !computed) {
       if ((await queueOf(client, change)) !== undefined) return enqueue(client, change, confirm, clock);
       return { kind: "refused", reason: attempted.reason };

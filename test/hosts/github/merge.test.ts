@@ -155,6 +155,17 @@ describe("405", () => {
     expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
   });
 
+  test("is tried once more where a check blocks it, since GitHub may not count yet what svc has just set", async () => {
+    const { host, api, clock } = githubUnderTest();
+    const blocked = pull({ mergeable: true, mergeable_state: "blocked" });
+    api.get(PULL).reply(200, pull());
+    api.put(`${PULL}/merge`).reply(405, { message: 'Required status check "svc/sync" is expected.' });
+    api.get(PULL).times(2).reply(200, blocked);
+    api.put(`${PULL}/merge`).reply(200, merged);
+    expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
+    expect(clock.sleeps).toEqual([5000]);
+  });
+
   test("is given up after 30 seconds", async () => {
     const { host, api, clock } = githubUnderTest();
     api.get(PULL).reply(200, pull());
