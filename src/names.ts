@@ -52,7 +52,7 @@ export const KEYS = {
   followed: `${SERVICE}:followed`,
   plan: `${SERVICE}:plan:`,
   /** The name of a repository when a change request was planned last. */
-  planName: `${SERVICE}:plan-name:`,
+  planOwner: `${SERVICE}:plan-owner:`,
   deployment: `${SERVICE}:deployment:`,
   /** Own statuses of change requests by head commit, the head of each, how often and by whom the commit's status is set. */
   statuses: `${SERVICE}:statuses:`,

@@ -333,14 +333,6 @@ export function planStoreContract(name: string, start: () => Promise<StoresUnder
       for (const one of [newcomer, change]) expect(await under.replica.plans.find(one)).toEqual(other);
     });
 
-    test("a plan without an id goes by name, until a later one has it", async () => {
-      const known = { ...change, repositoryId: "11" };
-      await under.stores.plans.save(plan);
-      expect(await under.replica.plans.find(known)).toEqual(plan);
-      await under.stores.plans.save({ ...plan, change: known });
-      for (const one of [known, change]) expect(await under.replica.plans.find(one)).toMatchObject({ change: known });
-    });
-
     test("a later plan replaces the one before, for whoever has read that", async () => {
       await plans.save(plan);
       expect(await under.replica.plans.find(change)).toEqual(plan);

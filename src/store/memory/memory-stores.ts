@@ -67,14 +67,13 @@ class MemoryPlanStore implements PlanStore {
     const now = this.clock.now().getTime();
     for (const [key, entry] of this.#entries) if (entry.expires <= now) this.#entries.delete(key);
     const key = identityKey(plan.change);
-    this.#entries.delete(changeRequestKey(plan.change));
     this.#entries.delete(key);
     this.#entries.set(key, { plan, expires: now + PLAN_LIFETIME_MS });
     return Promise.resolve();
   }
 
   find(change: ChangeRequestRef): Promise<Plan | undefined> {
-    const entry = this.#entries.get(identityKey(change)) ?? this.#lastByName(change);
+    const entry = change.repositoryId === undefined ? this.#lastByName(change) : this.#entries.get(identityKey(change));
     const alive = entry !== undefined && entry.expires > this.clock.now().getTime();
     return Promise.resolve(alive ? entry.plan : undefined);
   }

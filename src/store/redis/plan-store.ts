@@ -22,11 +22,11 @@ const START_LENGTH = '{"v":1,"id":""'.length + 36;
 /** Total characters of cached records. A plan with long diffs is read several times by one run. */
 const CACHE_LIMIT = 32 * 1024 * 1024;
 
-const placeRecord = z.object({ v: z.literal(1), repository: stored.repository });
+const ownerRecord = z.object({ v: z.literal(1), repositoryId: z.string() });
 
 /**
- * The last plan of each change request, under `svc:plan:<host>/<repository>/<number>`, and the name that the repository had then,
- * under `svc:plan-name:<host>/#<repository id>/<number>`.
+ * The last plan of each change request, under `svc:plan:<host>/#<repository id>/<number>`, and whose it was that was planned last under
+ * a name, under `svc:plan-owner:<host>/<repository>/<number>`: pages look by name.
  */
 export class RedisPlanStore implements PlanStore {
   /** Plans by key. Each is used only while Redis has the same record: reading a large one takes a tenth of a second. */
@@ -36,38 +36,27 @@ export class RedisPlanStore implements PlanStore {
 
   async save(plan: Plan): Promise<void> {
     const { change } = plan;
-    const key = planKey(change);
-    const record = JSON.stringify({ v: 1, id: randomUUID(), plan });
-    const before = planKey(await this.#placeOf(change));
-    if (change.repositoryId !== undefined) {
-      const place = JSON.stringify({ v: 1, repository: change.repository });
-      await this.connection.run((redis) => redis.set(placeKey(change), place, "PX", PLAN_LIFETIME_MS));
+    const { repositoryId } = change;
+    const [key, record] = [planKey(change), JSON.stringify({ v: 1, id: randomUUID(), plan })];
+    if (repositoryId !== undefined) {
+      const owner = JSON.stringify({ v: 1, repositoryId });
+      await this.connection.run((redis) => redis.set(ownerKey(change), owner, "PX", PLAN_LIFETIME_MS));
     }
     await this.connection.run((redis) => redis.set(key, record, "PX", PLAN_LIFETIME_MS));
     this.#keep(key, record, plan);
-    const renamed = before === key ? undefined : await this.#read(before);
-    // Otherwise the page under the old name would show an old plan.
-    if (renamed !== undefined && sameChangeRequest(renamed.change, change)) {
-      await this.connection.run((redis) => redis.del(before));
-    }
   }
 
-  /**
-   * Looks by id, where the plan was saved last; without an id by name, which gives the plan of whichever repository had the name
-   * last.
-   */
+  /** Without an id, gives the plan of whichever repository had the name last, if it still has it. */
   async find(change: ChangeRequestRef): Promise<Plan | undefined> {
-    const plan = await this.#read(planKey(await this.#placeOf(change)));
+    const repositoryId = change.repositoryId ?? (await this.#ownerOf(change));
+    const plan = await this.#read(planKey({ ...change, repositoryId }));
     return plan !== undefined && sameChangeRequest(plan.change, change) ? plan : undefined;
   }
 
-  /** The change request under the name that its last plan was saved under. */
-  async #placeOf(change: ChangeRequestRef): Promise<ChangeRequestRef> {
-    if (change.repositoryId === undefined) return change;
-    const key = placeKey(change);
+  async #ownerOf(change: ChangeRequestRef): Promise<string | undefined> {
+    const key = ownerKey(change);
     const text = await this.connection.run((redis) => redis.get(key));
-    if (text === null) return change;
-    return { ...change, repository: readStored(placeRecord, text, "the name of a planned repository", key).repository };
+    return text === null ? undefined : readStored(ownerRecord, text, "whose plan has a name", key).repositoryId;
   }
 
   async #read(key: string): Promise<Plan | undefined> {
@@ -87,9 +76,9 @@ export class RedisPlanStore implements PlanStore {
 }
 
 function planKey(change: ChangeRequestRef): string {
-  return KEYS.plan + changeRequestKey(change);
+  return KEYS.plan + identityKey(change);
 }
 
-function placeKey(change: ChangeRequestRef): string {
-  return KEYS.planName + identityKey(change);
+function ownerKey(change: ChangeRequestRef): string {
+  return KEYS.planOwner + changeRequestKey(change);
 }
