@@ -189,6 +189,17 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     expect([bot.answers(one), bot.answers(two)].map(({ length }) => length)).toEqual([2, 2]);
   });
 
+  test("says once what a close left deployed if its webhook comes as well", async () => {
+    const bot = await startPolled(options);
+    deliverTo(bot, `/webhook/${host}`);
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    await bot.close(one);
+    await poll(bot);
+    expect(bot.answers(one).filter((text) => text.includes("## svc Closed"))).toHaveLength(1);
+  });
+
   test("runs a comment once although two replicas poll, and again after both were replaced", async () => {
     const bot = await startPolled(shared);
     const one = await bot.open(changeOf(["web"]));

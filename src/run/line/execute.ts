@@ -1,5 +1,5 @@
 import { linksOf } from "../../comments/parts.js";
-import { hasAnswered, publish } from "../../comments/publish.js";
+import { hasAnswered, publish, repost } from "../../comments/publish.js";
 import { renderResult } from "../../comments/render.js";
 import { allowsRepository } from "../../config/repository-names.js";
 import { isDeploying, runCommand } from "../../core/commands/commands.js";
@@ -7,11 +7,25 @@ import { close } from "../../core/commands/locks.js";
 import { resumeSynced } from "../../core/commands/merge.js";
 import { resumeDeployment } from "../../core/commands/resume.js";
 import type { Revision } from "../../core/model/brand.js";
-import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../../core/model/change-request.js";
-import { BaseBranchGone, HeadMoved, HostFailure, isFinal, NotRecovered, NotServed } from "../../core/model/errors.js";
+import {
+  type ChangeRequest,
+  type ChangeRequestRef,
+  changeRequestRef,
+  identityKey,
+} from "../../core/model/change-request.js";
+import {
+  BaseBranchGone,
+  HeadMoved,
+  HostFailure,
+  ifReadable,
+  isFinal,
+  NotRecovered,
+  NotServed,
+} from "../../core/model/errors.js";
 import type { CommandResultOf } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import { leavesOut } from "../../core/ports/log.js";
+import { wrapPort } from "../../observe/wrap-port.js";
 import { advise } from "../answer/answer.js";
 import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { tellOfMerge } from "../answer/notify.js";
@@ -199,7 +213,12 @@ export async function closeChangeRequest(
       links: linksOf(change, run),
       comments: "all",
     });
-    await publish(run.host, change, parts, { runId: run.runId, posting: postingOf(urgencyOf(result), run) });
+    // Several events may tell of one close; after that it is planned or deployed anew.
+    const plan = await ifReadable(run.plans.find(change), undefined);
+    const what = [plan?.plannedAt, ...records.map(({ timestamp }) => timestamp)].join(" ");
+    const runId = run.newRunId(`closed ${identityKey(change)} ${what}`);
+    const host = wrapPort(run.host, { postComment: (_call, ...given) => repost(run.host, ...given) });
+    await publish(host, change, parts, { runId, posting: postingOf(urgencyOf(result), run) });
   }
   if (!briefly) await showEnd(change, records, run);
   return { kind: "answered", result };
