@@ -88,8 +88,9 @@ test("a command is only what a person wrote on the first line of their own, and 
       .replace(/(?:<br \/>|<\/p>)$/, "")
       .replace(/<\/?em>/g, "*")
       .replace(/<\/?strong>/g, "**");
-    expect(own).toMatch(/^svc(?:[ \t]|$)/i);
+    expect(own).toMatch(/^\s*svc(?:\s|$)/i);
     if (parsed.kind === "not-a-command") return;
+    expect(own).toMatch(/^svc[ \t]/i);
     const { command } = parsed;
     expect(own.trim().replaceAll("\t", " ")).not.toMatch(/[\p{Cf}\p{Cc}]/u);
     expect(own.toLowerCase()).toMatch(new RegExp(`^\\s*svc[ \\t]+${command.name}`));

@@ -45,10 +45,11 @@ export function parseComment(body: string, word: string): ParsedComment | undefi
   const { line, open } = first;
   // The part that was cut off may contain `--dry-run`.
   if (open || DECEIVING.test(line.replaceAll("\t", " "))) return { kind: "not-a-command", guess: undefined };
-  const words = wordsOf(line).slice(1);
-  const command = parseWords(words);
+  const [begin, ...words] = wordsOf(line);
+  const command = begin?.toLowerCase() === word ? parseWords(words) : undefined;
   if (command !== undefined) return { kind: "command", command };
-  return { kind: "not-a-command", guess: guessOf(words), unknownOption: unknownOptionIn(words) };
+  const [, ...meant] = wordsOf(line, ANY_SPACE);
+  return { kind: "not-a-command", guess: guessOf(meant), unknownOption: unknownOptionIn(meant) };
 }
 
 /**
@@ -72,7 +73,7 @@ export function parseSigned(
 function addressed(body: string, word: string): FirstLine | undefined {
   const first = firstLine(body.slice(0, MAX_READ), body.length <= MAX_READ);
   if (first === undefined) return undefined;
-  const [begin, ...words] = wordsOf(first.line);
+  const [begin, ...words] = wordsOf(first.line, ANY_SPACE);
   return begin?.toLowerCase() === word && !isProse(words) ? first : undefined;
 }
 
@@ -85,8 +86,11 @@ function isOption(word: string): boolean {
   return /^--?[a-z]/i.test(word);
 }
 
-function wordsOf(line: string): readonly string[] {
-  return line.split(/[ \t]+/).filter((word) => word !== "");
+/** Keyboards make other spaces as well, which look the same: a command has none between its words, and whoever writes one is told. */
+const ANY_SPACE = /\s+/;
+
+function wordsOf(line: string, space = /[ \t]+/): readonly string[] {
+  return line.split(space).filter((word) => word !== "");
 }
 
 function parseWords([first = "", ...words]: readonly string[]): Command | undefined {

@@ -15,6 +15,9 @@ function suggested(body: string, known: readonly string[] = KNOWN): string | und
 describe("the command that a mistyped line comes nearest to", () => {
   test.each([
     ["svc synk", "svc sync"],
+    ["svc\u00a0sync", "svc sync"],
+    ["svc\u3000plan -a web", "svc plan -a web"],
+    ["svc sync\u00a0--dry-run", "svc sync --dry-run"],
     ["svc snyc -a web", "svc sync -a web"],
     ["svc Sync!", "svc sync"],
     ["svc plna", "svc plan"],
