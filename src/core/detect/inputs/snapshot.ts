@@ -9,7 +9,7 @@ import type { FoundInputs } from "../../model/input-set.js";
 import type { Json } from "../../model/json.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
 import type { Followed, OpenedTree, Snapshot } from "../../ports/snapshot.js";
-import { firstAtOrAfter, firstBehind, isWithin, MAX_NAMES, parentOf } from "../tree/repository-path.js";
+import { firstAtOrAfter, firstBehind, MAX_NAMES, parentOf } from "../tree/repository-path.js";
 import { type Reading, REFUSED_MS, TextReader, type YamlText } from "../tree/yaml-documents.js";
 
 /** What detection remembers from one snapshot to the next, in memory. */
@@ -178,7 +178,7 @@ async function listTree(
   { parsed, documents, texts, reading }: ReadFiles,
 ): Promise<OpenedTree> {
   const entries = await snapshot.list(revision);
-  const submodules = entries.filter(({ kind }) => kind === "submodule").map(({ path }) => path);
+  const submodules = entries.filter(({ kind }) => kind === "submodule");
   const linked = entries.some(({ kind }) => kind === "symlink");
   const targets = linked ? await snapshot.linkTargets(revision) : new Map<string, string>();
   let ahead: readonly string[] | undefined;
@@ -199,7 +199,11 @@ async function listTree(
       if (!linked) return [];
       return entriesIn(path).flatMap((entry) => (entry.kind === "symlink" ? [entry.path] : []));
     },
-    touchesSubmodule: (path) => submodules.some((one) => isWithin(path, one) || isWithin(one, path)),
+    touchesSubmodule(path) {
+      if (path === "" || submodules.length === 0) return submodules.length > 0;
+      for (let one = path; one !== ""; one = parentOf(one)) if (entryAt(one)?.kind === "submodule") return true;
+      return firstAtOrAfter(submodules, `${path}/`) < firstBehind(submodules, path);
+    },
     follow,
     readYaml(path) {
       const entry = fileAt(path);

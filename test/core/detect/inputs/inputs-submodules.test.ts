@@ -31,3 +31,12 @@ test("a submodule elsewhere does not count", async () => {
   expect(await touched(files, single("apps/web"), ["vendor/lib"])).toEqual([]);
   expect(await inputs(files, single("apps/web"))).toMatchObject([{ remote: false }]);
 });
+
+test("very many submodules elsewhere take no time", async () => {
+  const submodules = Object.fromEntries(Array.from({ length: 150_000 }, (_, at) => [`sub/${at}`, SUBMODULE]));
+  const resources = Array.from({ length: 1900 }, (_, at) => `../x${at}`);
+  const files = { ...submodules, "a/kustomization.yaml": `resources: [${resources.join(", ")}]` };
+  const before = process.cpuUsage();
+  expect(await inputs(files, single("a"))).toMatchObject([{ whole: undefined, remote: true }]);
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(4); // seconds of our own, however busy the machine is
+});
