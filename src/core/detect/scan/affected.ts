@@ -11,6 +11,7 @@ import type { Settings } from "../../model/settings.js";
 import type { OpenedChange } from "../../ports/context.js";
 import type { Naming } from "../../ports/deployer.js";
 import type { FoundApplication, ManifestScan, ManifestScanner } from "../../ports/manifest-scanner.js";
+import { mostSteps } from "../inputs/input-set.js";
 import { findInputReasons, HYDRATED, movingPositions, notMovingReason } from "../inputs/moving-sources.js";
 import {
   type ChangedApplicationSet,
@@ -116,13 +117,13 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
   });
   await nextTurn();
   const sets = applicationSets.flatMap(({ base, head }) => [base, head]).filter((one) => one !== undefined);
+  const steps = mostSteps();
+  const isRead = (path: string) => sets.some((set) => readsChanges(set, change, [path], trees, undefined, steps));
   return {
     applications: looked.flatMap((one) => (one !== undefined && "kind" in one ? [one] : [])),
     notFollowing: looked.flatMap((one) => (one !== undefined && !("kind" in one) ? [one] : [])),
     applicationSets,
-    allClaimed:
-      paths.unclaimed.size <= MAX_ASKED &&
-      [...paths.unclaimed].every((path) => sets.some((set) => readsChanges(set, change, [path], trees))),
+    allClaimed: paths.unclaimed.size <= MAX_ASKED && [...paths.unclaimed].every(isRead) && steps.left > 0,
     unread: unreadFiles(head, changedPaths),
     notes: [
       ...unreadableNotes(base, head, changedPaths),

@@ -276,8 +276,8 @@ export function readsChanges(
   changedPaths: readonly string[],
   trees: readonly RepositoryTree[],
   isAsked: (git: JsonObject) => boolean = () => true,
+  steps = mostSteps(),
 ): boolean {
-  const steps = mostSteps();
   return gitGenerators(set).some(
     (git) =>
       mayMove(git, change) &&

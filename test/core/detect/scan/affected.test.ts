@@ -730,3 +730,20 @@ test.each([
   expect(found.applicationSets.map(({ name }) => name)).toEqual(["envs"]);
   expect(found.allClaimed).toBe(claimed);
 });
+
+test("files that many ApplicationSets might read, by patterns that take long to compare, are not claimed, in no time", async () => {
+  const path = `x/*${"a".repeat(1500)}b`;
+  const set = (name: string) =>
+    JSON.stringify({
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "ApplicationSet",
+      metadata: { name },
+      spec: { generators: [{ git: { repoURL: OWN_URL, files: [{ path }] } }], template: {} },
+    });
+  const files = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`x/${"a".repeat(3500)}${at}`, ""]));
+  const sets = Object.fromEntries(Array.from({ length: 250 }, (_, at) => [`${at}.yaml`, set(`set-${at}`)]));
+  const before = process.cpuUsage();
+  const found = await detection({ base: {}, head: { ...files, ...sets } });
+  expect([found.applicationSets.length, found.allClaimed]).toEqual([250, false]);
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(4); // seconds of our own, however busy the machine is
+});
