@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import * as z from "zod";
 import { isHeadAnswered } from "../comments/publish.js";
 import { allowsOwner, allowsRepository } from "../config/repository-names.js";
-import { parseComment } from "../core/commands/parse-command.js";
+import { parseComment, parseSigned } from "../core/commands/parse-command.js";
 import type { RepositoryName } from "../core/model/brand.js";
 import {
   type ChangeNote,
@@ -21,6 +21,7 @@ import type { CodeHost, RecentActivity, RecentComment, RecentHead } from "../cor
 import type { EventQueue } from "../core/ports/event-queue.js";
 import { leavesOut, type Log } from "../core/ports/log.js";
 import type { MarkStore } from "../core/ports/stores.js";
+import { HOSTS } from "../hosts/registry.js";
 import type { HostId } from "../names.js";
 import type { Publisher } from "../run/around/publisher.js";
 import { SharedRecords } from "../store/shared-records.js";
@@ -288,8 +289,11 @@ export class RecentEvents {
   async #commandsOf({ comments }: RecentActivity, host: CodeHost): Promise<readonly RecentComment[]> {
     const self = await host.self();
     const { commandWord } = this.parts;
+    const { signs } = HOSTS[host.id];
     return comments.filter(
-      ({ author, body }) => author.id !== self.id && parseComment(body, commandWord) !== undefined,
+      ({ author, body }) =>
+        author.id !== self.id &&
+        (parseComment(body, commandWord) ?? parseSigned(body, commandWord, signs)) !== undefined,
     );
   }
 

@@ -36,6 +36,17 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
   const options: BotOptions = { host, config: { [host]: { poll: "15s", commit_status: true } } };
   const shared: BotOptions = { ...options, stores: () => redis.stores() };
 
+  test("answers a command after a sign, once", async () => {
+    const bot = await startPolled(options);
+    const one = await bot.open(changeOf(["web"]));
+    await poll(bot);
+    await bot.comment(one, "/svc sync -a web");
+    await poll(bot);
+    await poll(bot);
+    expect(bot.answers(one)).toHaveLength(2);
+    expect(bot.lastComment(one)).toContain("Did you mean `svc sync -a web`?");
+  });
+
   test("plans what is opened and pushed, runs what is commented once, and forgets it after the merge", async () => {
     const bot = await startPolled(options);
     const one = await bot.open(changeOf(["web"]));
