@@ -338,6 +338,40 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     },
   );
 
+  test.each<[string, readonly string[], readonly string[]]>([
+    ["moves to another parent", ["children"], ["mid"]],
+    ["leaves two parents, of which the first has not made it,", ["children", "mid"], []],
+  ])("a child that %s is bound by the namespaces of what goes with it", async (_, before, after) => {
+    const finalizers = ["resources-finalizer.argocd.argoproj.io"];
+    const made = (repoURL: string) => {
+      const annotations = { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/harmless" };
+      const one = applicationResource("harmless", { repoURL, namespace: "argocd", path: "lane" });
+      return { ...one, metadata: { name: "harmless", namespace: "argocd", annotations, finalizers } };
+    };
+    const bot = await family(host, {
+      rule: "allowed_users: [bo]",
+      mid: {},
+      prod: { spec: { destination: { server: OWN, namespace: "shop" } } },
+      files: (url) => ({
+        ...Object.fromEntries(before.map((folder) => [`${folder}/harmless.yaml`, asYaml(made(url))])),
+        "lane/more.yaml": asYaml(object),
+      }),
+      prepare: async ({ argocd }, forge) => {
+        argocd.addApplication(made(forge.cloneUrl("acme/deploy")));
+        await argocd.deploy("harmless");
+      },
+    });
+    const moved = asYaml(made(bot.forge.cloneUrl("acme/deploy")));
+    const one = await bot.open({
+      ...Object.fromEntries(before.map((folder) => [`${folder}/harmless.yaml`, null])),
+      ...Object.fromEntries(after.map((folder) => [`${folder}/harmless.yaml`, moved])),
+    });
+    await bot.approve(one);
+    await bot.comment(one, "svc sync -a root --prune");
+    expect(bot.lastComment(one)).toContain(bound);
+    expect(bot.changes()).toEqual([]);
+  });
+
   test("an application that the changed policy of a set below the parent lets go is bound by its namespaces", async () => {
     const setOf = (url: string, applicationsSync: string) =>
       asYaml(shopsResource(url, names("it"), { namespace: "argocd", syncPolicy: { applicationsSync } }));

@@ -98,9 +98,12 @@ export async function childPreviews(
   context: DrivingSource,
 ): Promise<readonly ShownPreview[]> {
   const nameOf = await context.deployer.naming();
-  const ofSets = applicationSets.flatMap(({ added, changed, removed }) => [...added, ...changed, ...removed]);
-  const seen = new Set<string>([...found.subjects.map(({ name }) => name), ...ofSets]);
-  const planned = new Set(found.subjects.flatMap(({ kind, name }) => (kind === "deleted" ? [] : [name])));
+  const seen = new Set<string>([
+    ...found.subjects.map(({ name }) => name),
+    ...applicationSets.flatMap(({ added, changed, removed }) => [...added, ...changed, ...removed]),
+  ]);
+  const deleted = found.subjects.flatMap(({ kind, name }) => (kind === "deleted" ? [name] : []));
+  const shownToGo = new Set([...deleted, ...applicationSets.flatMap(({ removed }) => removed)]);
   const ofGenerated = new Set(generated.map(({ preview }) => preview.application));
   const shown = [...generated];
   for (let level = [...parents, ...generated.flatMap(asParent)]; level.length > 0;) {
@@ -123,9 +126,11 @@ export async function childPreviews(
   }
   return shown;
 
-  function isFirst({ application, order }: FoundBelow): boolean {
-    // The plan of an application does not say what goes with it if its parent deletes it.
-    const key = order.kind === "unread" && planned.has(application) ? `deletion of ${application}` : application;
+  /** What is planned, or goes to another parent, may be deleted as well, and only whoever tracks it tells what goes with it. */
+  function isFirst({ application, origin, order }: FoundBelow): boolean {
+    const goes = order.kind === "unread";
+    if (goes && shownToGo.has(application)) return false;
+    const key = goes ? JSON.stringify([application, origin.of]) : application;
     const first = !seen.has(key);
     seen.add(key);
     return first;

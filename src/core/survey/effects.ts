@@ -28,8 +28,8 @@ import { reachedBySet, type ShowingSource } from "./sets/rendered-sets.js";
 
 interface Chain {
   readonly appliedBy: ReadonlyMap<ApplicationName, Applied>;
-  /** What goes with an application that is deleted, of those that were looked at for that. */
-  readonly gone: ReadonlyMap<ApplicationName, Applied>;
+  /** What goes with an application that is deleted, of those that were looked at for that, once for each that may delete it. */
+  readonly gone: ReadonlyMap<ApplicationName, readonly Applied[]>;
   /** The children that Argo CD runs, by their parent. */
   readonly running: ReadonlyMap<ApplicationName, readonly Application[]>;
   /** The problem to report of a child that Argo CD deploys by itself and that was not rendered with its new definition. */
@@ -62,12 +62,13 @@ function removedWith(member: Member, chain: Chain): readonly Reached[] {
   const children = (chain.running.get(member.application) ?? []).map(({ name: application, spec }) => {
     return { member: memberOf({ ...common, application, before: [spec] }), deploysItself: false };
   });
-  return [...children, ...(lookedAt(member, chain)?.reached ?? [])];
+  return [...children, ...lookedAt(member, chain).flatMap(({ reached }) => reached)];
 }
 
 /** What is known of a member: of one that is deleted, what goes with it, rather than what a sync of it would change. */
-function lookedAt({ application, definition }: Member, { appliedBy, gone }: Chain): Applied | undefined {
-  return (definition.kind === "removed" ? gone.get(application) : undefined) ?? appliedBy.get(application);
+function lookedAt({ application, definition }: Member, { appliedBy, gone }: Chain): readonly Applied[] {
+  const one = appliedBy.get(application);
+  return (definition.kind === "removed" ? gone.get(application) : undefined) ?? (one === undefined ? [] : [one]);
 }
 
 const NOT_RENDERED = "Argo CD deploys it by itself, and what it would deploy was not rendered";
@@ -125,11 +126,9 @@ export async function deriveEffects(
   context: EffectSource,
 ): Promise<Derived> {
   const live = new Map(everyApplication.map((one) => [one.name, one]));
-  const begun = [
-    ...shown.map(({ application }) => application),
-    ...examined.flatMap(({ subject }) => (subject.kind === "new" ? [subject.definition] : [])),
-  ];
-  const parents = new Map([...begun.flatMap((one) => (one ? [[one.name, one] as const] : [])), ...live]);
+  const begun = examined.flatMap(({ subject }) => (subject.kind === "new" ? [subject.definition] : []));
+  const defined = [...shown.map(({ application }) => application), ...begun].flatMap((one) => one ?? []);
+  const parents = new Map([...defined.map((one) => [one.name, one] as const), ...live]);
   const around = { live, parents, everySet, nameOf: await context.deployer.naming(), change: context.change };
   const shallow = await allInTurns(examined, async ({ subject, facts }) => {
     const direct = directMember(subject, context.change);
@@ -138,10 +137,11 @@ export async function deriveEffects(
   const previewed = await allInTurns(shown, ({ preview, application, facts }) =>
     appliedBy(preview.application, application && digestOf(application.spec), facts, { around, context }),
   );
-  const all = byName([...previewed.filter(({ facts }) => facts !== undefined), ...shallow]);
+  // What is planned, or changes, may be deleted as well, by the sync of its parent.
+  const looked = [...shallow, ...previewed].filter(({ facts, digest }) => facts && digest === undefined);
+  const all = byName([...looked, ...previewed.filter(({ digest }) => digest !== undefined), ...shallow]);
   const running = groupedBy(everyApplication, ({ parent }) => parent);
-  // One that is planned may be deleted as well, by the sync of its parent.
-  const gone = byName([...shallow, ...previewed].filter(({ facts, digest }) => facts && digest === undefined));
+  const gone = groupedBy(looked, ({ application }) => application);
   // A parent that starts a new application needs an approval, since that was rendered by itself alone.
   const driven = byName(shallow.filter(({ subject }) => subject.kind === "live"));
   const bySync: Chain = { appliedBy: driven, gone, running, unseen: NOT_RENDERED };
@@ -149,7 +149,7 @@ export async function deriveEffects(
   const byMerge: Chain = { appliedBy: all, gone, running, unseen: undefined };
   const members = [
     ...shallow.map(({ direct }) => direct),
-    ...[...all.values(), ...gone.values()].flatMap(({ reached }) => reached.map(({ member }) => member)),
+    ...[...all.values(), ...looked].flatMap(({ reached }) => reached.map(({ member }) => member)),
     ...applicationSets.flatMap((set) => set.members),
   ];
   const touched = [...all.values()].flatMap(({ facts }) => facts?.touched ?? []);
@@ -157,7 +157,7 @@ export async function deriveEffects(
   const bind = (member: Member) =>
     overlaps(definedWith(member, reachedFrom(member, around)), all.get(member.application)?.facts?.touched ?? []);
   const rendered = (member: Member): Member =>
-    context.note({ ...member, namespaces: lookedAt(member, byMerge)?.facts?.namespaces ?? [] });
+    context.note({ ...member, namespaces: lookedAt(member, byMerge).flatMap(({ facts }) => facts?.namespaces ?? []) });
   // What only gets another definition changes no objects yet.
   const touching = (member: Member) =>
     member.deploysItself === true || member.definition.kind === "removed" ? rendered(member) : member;
