@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../src/core/model/brand.js";
-import { changeRequestKey, identityKey } from "../../src/core/model/change-request.js";
+import { identityKey } from "../../src/core/model/change-request.js";
 import { type HostId, KEYS } from "../../src/names.js";
 import { type LogLine } from "../recording-log.js";
 import { withinASecond } from "../within-a-second.js";
@@ -162,7 +162,7 @@ describe.each(HOSTS)("the store on %s", (host) => {
     const bot = await startOnRedis(host);
     const one = await bot.open(WEB);
     expect(await bot.locked(one)).toEqual(["web"]);
-    const key = KEYS.plan + changeRequestKey(bot.ref(one));
+    const key = KEYS.plan + identityKey(bot.ref(one));
     await bot.stores.connection?.run((connected) => connected.set(key, '{"v":2}'));
     await act(bot, one);
     await bot.idle();
