@@ -7,6 +7,7 @@ import type { ServerConfig } from "../config/server/server.js";
 import { type Application, destinationOf, projectOf, sourcesOf } from "../core/model/application.js";
 import type { ApplicationName, RepositoryName } from "../core/model/brand.js";
 import { groupedBy } from "../core/model/collections.js";
+import { DeployerFailure, HostFailure } from "../core/model/errors.js";
 import { listed } from "../core/model/host-words.js";
 import type { AccessRule, Settings } from "../core/model/settings.js";
 import type { CodeHost } from "../core/ports/code-host.js";
@@ -44,19 +45,27 @@ export async function checkOnline(
           applications.map(({ name }) => name),
         ),
       );
-      found.lines.push(...uncomparable(applications, await deployer.uncompared()));
-      for (const host of hosts) found.lines.push(...installedOutside(host.id, await host.installedOn(), config));
-      for (const host of hosts) {
-        const served = await servedBy(host, config);
-        found.lines.push(...(await queueWarnings(host, served)));
-        if ((config[host.id]?.poll ?? "off") === "off") found.lines.push(...(await webhookWarnings(host, config)));
-        else if (served.length === 0) found.warn(noRepository(host.id), NOTHING_TO_POLL);
-      }
+      await found.look("what Argo CD compares", async () => uncomparable(applications, await deployer.uncompared()));
+      for (const host of hosts) await lookAtHost(host, config, found);
     }
   } finally {
     await Promise.all([adapters.close(), telemetry.close(), compute.close()]);
   }
   return { lines: found.lines, exitCode: found.bad ? 1 : 0 };
+}
+
+async function lookAtHost(host: CodeHost, config: ServerConfig, found: Findings): Promise<void> {
+  const { title } = HOSTS[host.id];
+  const polls = (config[host.id]?.poll ?? "off") !== "off";
+  await found.look("the installations of the App", async () =>
+    installedOutside(host.id, await host.installedOn(), config),
+  );
+  await found.look(`the repositories on ${title}`, async () => {
+    const served = await servedBy(host, config);
+    if (polls && served.length === 0) found.warn(noRepository(host.id), NOTHING_TO_POLL);
+    return queueWarnings(host, served);
+  });
+  if (!polls) await found.look(`the webhooks of ${title}`, () => webhookWarnings(host, config));
 }
 
 /** Installations of a public App by strangers: nobody can prevent them, and their events are ignored. */
@@ -142,6 +151,16 @@ class Findings implements Log {
 
   child(): Log {
     return this;
+  }
+
+  /** Adds lines of which the service needs none, or why there are none. */
+  async look(at: string, find: () => Promise<readonly string[]>): Promise<void> {
+    try {
+      this.lines.push(...(await find()));
+    } catch (error) {
+      if (!(error instanceof HostFailure || error instanceof DeployerFailure)) throw error;
+      this.lines.push(`warning: could not look at ${at}: ${error.message}`);
+    }
   }
 
   #add(fields: object, text: string): void {

@@ -100,6 +100,20 @@ describe.each(HOSTS)("svc check --online against %s", (host) => {
     },
   );
 
+  test("says what it could not look at, and goes on with the rest", async () => {
+    const { lines, exitCode } = await check(false, ({ github, gitlab }) => {
+      github?.forbidMergeQueues();
+      gitlab?.useMergeTrain(REPOSITORY);
+      gitlab?.webhooks.setProjectLevel(REPOSITORY, 30);
+      const path = host === "hosta" ? /\/rules\/branches\// : /\/repository\/branches\//;
+      (github ?? gitlab)?.faults.add({ method: "GET", path, fault: { kind: "status", status: 500, body: "{}" } });
+    });
+    const failed = `warning: could not look at the repositories on ${title}: ${title} failed (500) when asked to`;
+    expect(lines).toContainEqual(expect.stringContaining(failed));
+    expect(lines).toContainEqual(expect.stringContaining("webhook"));
+    expect(exitCode).toBe(0);
+  });
+
   test("says why no webhook arrives, and what to do, as a warning", async () => {
     const sent = async (status: number | undefined, level = 30) => {
       world = await startSandbox({ github: host === "hosta", gitlab: host === "hostb" });
