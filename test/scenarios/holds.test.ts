@@ -180,6 +180,7 @@ describe("a hold that is asked for", () => {
   test.each([
     ["no reason", { applications: ["web"] }, 'field "reason": must say why, for those who wait'],
     ["no application", { applications: [], reason: "x" }, 'field "applications": must name at least one'],
+    ["no list", { applications: "web", reason: "x" }, 'field "applications": must be a list of names and patterns'],
     ["a bad pattern", { applications: ["[a]"], reason: "x" }, "are not supported"],
     [
       "a label, which only comments know",

@@ -93,6 +93,7 @@ function newHold(now: Date, timezone: string) {
           context.addIssue({ code: "custom", message: problem });
           return z.NEVER;
         }),
+        { error: "must be a list of names and patterns" },
       )
       .min(1, { error: "must name at least one application or pattern" })
       .max(MOST_PATTERNS, { error: `must not have more than ${MOST_PATTERNS} entries` }),
