@@ -21,6 +21,24 @@ describe.each(HOSTS)("policy on %s", (host) => {
     expect(bot.seen(one).state).toBe("open");
   });
 
+  test("a .svc.yaml broken on the default branch: a sync into another branch requires an approval, and says why", async () => {
+    const bot = await startBot({
+      host,
+      git: true,
+      applications: ["rel"],
+      resources: () => ({ rel: { targetRevision: "release", path: "apps/rel" } }),
+    });
+    await bot.forge.pushToBranch(REPOSITORY, "release", { "readme.txt": "x" });
+    await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": BROKEN });
+    await bot.idle();
+    const one = await bot.open(changeOf(["rel"], "2"), { base: "release" });
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(NOT_APPROVED);
+    expect(bot.lastComment(one)).toContain(
+      "- `rel`: .svc.yaml is broken on the default branch, and every application requires one until it is put right there",
+    );
+  });
+
   test("a PR can add to applications and can take nothing away", async () => {
     const files = {
       "shared/x.txt": "1",

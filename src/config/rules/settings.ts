@@ -115,7 +115,8 @@ export function resolveSettings(
       );
       // The floor's `health_timeout` and `on_failure` also hold where only the files require health.
       const all = strictest([files, requiredBeside(files, application, floor, defaults)]);
-      return broken ? { ...all, requireApproval: true, onApproval: undefined } : all;
+      const because = defaultBranch?.file.kind === "invalid" ? { because: BROKEN_DEFAULT } : {};
+      return broken ? { ...all, ...because, requireApproval: true, onApproval: undefined } : all;
     }),
     accessTo: oncePerApplication((application, command: AccessCommand) =>
       distinct([...policies, floor].flatMap((one) => accessRulesOf(application, command, one))),
@@ -129,6 +130,8 @@ export function resolveSettings(
   const brokenAt = base.file.kind === "invalid" ? "base" : head.kind === "invalid" ? "head" : undefined;
   return { settings, problems, brokenAt, repairs: brokenAt === "base" && head.kind === "valid" };
 }
+
+const BROKEN_DEFAULT = `${REPOSITORY_FILE} is broken on the default branch, and every application requires one until it is put right there`;
 
 /**
  * Computes the answer once per application, because a plan asks a dozen times. `definedIn` does not matter: it only adds the rules of

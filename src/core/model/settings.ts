@@ -27,7 +27,7 @@ export const COMMAND_ACCESS = ["write", "anyone"] as const;
 /** What a sync of one application requires. */
 export interface Requirements {
   readonly requireApproval: boolean;
-  /** Completes "it requires an approval: ", where a repository requires it that defines the application. Untrusted. */
+  /** Completes "it requires an approval: ", where no rule of the deploying repository or the server says so. Untrusted. */
   readonly because?: string | undefined;
   readonly requireUpToDate: boolean;
   /** Undefined if Argo CD's success is enough. */

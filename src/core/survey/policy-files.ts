@@ -259,7 +259,7 @@ function allRequirements(
     const found = beside(required, one);
     return found.requireApproval ? { ...found, because: reasonFor(place, one) } : found;
   });
-  const because = required.requireApproval ? undefined : requirements.find((one) => one.requireApproval)?.because;
+  const { because } = [required, ...requirements].find((one) => one.requireApproval) ?? {};
   return { ...strictest([required, ...requirements]), ...(because === undefined ? {} : { because }) };
 }
 
