@@ -324,9 +324,10 @@ function redirected(
   target: URL | undefined,
 ): HostFailure {
   const where = target === undefined ? "" : ` to ${target.origin}`;
+  const renamed = target?.origin === origin ? "if the repository was renamed, try again; if not, " : "";
   return new HostFailure(
     status === 301 && target?.origin === origin ? "not-found" : "failed",
-    `${words.title} answered with a redirect${where} (${status}), which is not followed: set ${words.addressKey} to the address that answers by itself.`,
+    `${words.title} answered with a redirect${where} (${status}), which is not followed: ${renamed}set ${words.addressKey} to the address that answers by itself.`,
   );
 }
 

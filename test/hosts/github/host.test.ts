@@ -496,7 +496,7 @@ describe("refusals", () => {
     const location = "https://api.github.com/repositories/1/issues/7/comments";
     api.post("/repos/acme/deploy/issues/7/comments").reply(307, "", { location });
     await expect(host.postComment(ref, "x", { urgency: "result" })).rejects.toThrow(
-      "redirect to https://api.github.com (307)",
+      "redirect to https://api.github.com (307), which is not followed: if the repository was renamed, try again; if not, set github.api_url",
     );
   });
 });
