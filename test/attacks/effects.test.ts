@@ -156,6 +156,23 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     await expectRefused(bot, /- `prod`: a sync of root changes it; its definition turns auto-sync on/);
   });
 
+  test("a new child of a new application needs an approval without any rule if its manifest carries an operation", async () => {
+    const bot = await family(host, { rule: "require_up_to_date: false" });
+    const kid = {
+      ...bot.resourceOf("kid", { namespace: "argocd", path: "lane" }),
+      operation: { sync: { revision: "evil" } },
+    };
+    const one = await bot.open({
+      "argocd/fresh.yaml": asYaml(bot.resourceOf("fresh", { path: "fresh" })),
+      "fresh/kid.yaml": asYaml(kid),
+      "lane/a.yaml": configMap("kid", { value: "1" }),
+    });
+    expect(bot.lastComment(one)).toContain("eeds an approval");
+    const plan = await bot.stores.plans.find(bot.ref(one));
+    const members = plan?.applications.flatMap(({ effect }) => effect.members) ?? [];
+    expect(members.find(({ application }) => application === "kid")?.problem).toContain("an operation");
+  });
+
   test("what a removed child has deployed goes with it, and needs what its rules require", async () => {
     const bot = await family(host, { mid: {} });
     await bot.open({ "children/mid.yaml": null });

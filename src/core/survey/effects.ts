@@ -90,8 +90,7 @@ function reachedChild(
   if (!changed && !operates && running !== undefined && specEqual(head, running.spec)) return [];
   const before = running === undefined ? [] : [base, running.spec].filter((spec) => spec !== undefined);
   const member = memberOf({ application, head, before, reachedBy, change });
-  const definition = asChanged(member.definition, operates);
-  return [{ member: { ...member, definition }, deploysItself: syncsItself(head) || operates }];
+  return [{ member: asChanged(member, operates), deploysItself: syncsItself(head) || operates }];
 }
 
 /** Placeholder for a name that Kubernetes generates; no application can have it. */

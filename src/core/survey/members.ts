@@ -156,15 +156,17 @@ export function definitionChange(head: ApplicationSpec, before: readonly Applica
   return { kind: "changed", moves: [...new Map(moves.map((move) => [JSON.stringify(move), move])).values()] };
 }
 
-/** Counts a definition as changed although its spec is the same. @param operates it comes with an operation, which Argo CD runs at once. */
-export function asChanged(definition: DefinitionChange, operates = false): DefinitionChange {
-  if (definition.kind !== "unchanged" && definition.kind !== "changed") return definition;
-  const moves = definition.kind === "changed" ? definition.moves : [];
+const OPERATES = "it comes with an operation, which Argo CD runs at once whatever is rendered";
+
+/** A member whose definition counts as changed although its spec is the same. @param operates it comes with an operation. */
+export function asChanged(member: Member, operates = false): Member {
+  const { definition } = member;
+  if (definition.kind === "new" && operates) return { ...member, problem: OPERATES };
+  if (definition.kind !== "unchanged" && definition.kind !== "changed") return member;
+  const known = definition.kind === "changed" ? definition.moves : [];
   // As auto-sync: both deploy without anybody asking for it.
-  return {
-    kind: "changed",
-    moves: operates ? [...moves, { what: "auto-sync", from: "off", to: "an operation" }] : moves,
-  };
+  const moves = operates ? [...known, { what: "auto-sync", from: "off", to: "an operation" } as const] : known;
+  return { ...member, definition: { kind: "changed", moves } };
 }
 
 function movesBetween(from: ApplicationSpec, to: ApplicationSpec): readonly Move[] {

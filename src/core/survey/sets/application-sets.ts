@@ -130,14 +130,10 @@ function generatedMembers(
     const spec = removed.has(application) ? undefined : (after.get(application)?.spec ?? running);
     const known = memberOf({ application, head: spec, before: replaced, reachedBy, change });
     const operates = (after.get(application)?.alsoGiven?.operation ?? null) !== null;
-    const definition = changed.has(application) ? asChanged(known.definition, operates) : known.definition;
-    const problem = operates && definition.kind === "new" ? OPERATES : undefined;
-    const member = { ...known, definition, problem };
+    const member = operates || changed.has(application) ? asChanged(known, operates) : known;
     return Promise.resolve(unseen.has(application) ? { ...member, problem: UNSEEN } : member);
   });
 }
-
-const OPERATES = "its set gives it an operation, which Argo CD runs at once whatever is rendered";
 
 /** Unknown members for the applications that the set owns now, or for the set itself if it owns none. */
 function unknownMembers({ set, problem, owned }: Unpreviewed): readonly Member[] {

@@ -161,7 +161,7 @@ export async function reachedBySet(
         const member = memberOf({ application, head: spec, before, reachedBy, change: context.change });
         const operates = (one.alsoGiven?.operation ?? null) !== null;
         const deploysItself = syncsItself(spec) || operates || (set.head !== undefined && isRollingSync(set.head));
-        return [{ member: { ...member, definition: asChanged(member.definition, operates) }, deploysItself }];
+        return [{ member: asChanged(member, operates), deploysItself }];
       });
     });
     return [...reached, ...reads.map((member) => ({ member, deploysItself: false }))];
