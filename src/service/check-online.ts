@@ -11,6 +11,7 @@ import { DeployerFailure, HostFailure } from "../core/model/errors.js";
 import { listed } from "../core/model/host-words.js";
 import type { AccessRule, Settings } from "../core/model/settings.js";
 import type { CodeHost } from "../core/ports/code-host.js";
+import type { Deployer } from "../core/ports/deployer.js";
 import type { Log } from "../core/ports/log.js";
 import { withoutCredentials } from "../core/secrets/hide-in-text.js";
 import { HOSTS } from "../hosts/registry.js";
@@ -37,21 +38,33 @@ export async function checkOnline(
     await checkAtStart({ config, hosts, deployer, ping: () => stores.ping(), log: found });
     // Without Argo CD there is nothing to compare the rules with, and the check has said so.
     if (!found.bad) {
-      const applications = await deployer.listApplications(new AbortController().signal);
-      found.lines.push(...checkRules(applications, config).map((line) => `warning: ${line}`));
-      found.lines.push(
-        ...emptyStages(
-          files,
-          applications.map(({ name }) => name),
-        ),
-      );
-      await found.look("what Argo CD compares", async () => uncomparable(applications, await deployer.uncompared()));
+      await lookAtApplications(deployer, config, files, found);
       for (const host of hosts) await lookAtHost(host, config, found);
     }
   } finally {
     await Promise.all([adapters.close(), telemetry.close(), compute.close()]);
   }
   return { lines: found.lines, exitCode: found.bad ? 1 : 0 };
+}
+
+async function lookAtApplications(
+  deployer: Deployer,
+  config: ServerConfig,
+  files: Parameters<typeof emptyStages>[0],
+  found: Findings,
+): Promise<void> {
+  let applications: readonly Application[];
+  try {
+    applications = await deployer.listApplications(new AbortController().signal);
+  } catch (error) {
+    if (!(error instanceof DeployerFailure)) throw error;
+    found.lines.push(`could not list the applications: ${error.message}`);
+    found.bad = true;
+    return;
+  }
+  const names = applications.map(({ name }) => name);
+  found.lines.push(...checkRules(applications, config).map((line) => `warning: ${line}`), ...emptyStages(files, names));
+  await found.look("what Argo CD compares", async () => uncomparable(applications, await deployer.uncompared()));
 }
 
 async function lookAtHost(host: CodeHost, config: ServerConfig, found: Findings): Promise<void> {

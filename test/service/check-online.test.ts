@@ -100,6 +100,17 @@ describe.each(HOSTS)("svc check --online against %s", (host) => {
     },
   );
 
+  test("says that Argo CD does not list its applications, which is no warning, and looks at the host", async () => {
+    const { lines, exitCode } = await check(false, ({ argocd, gitlab }) => {
+      gitlab?.webhooks.setProjectLevel(REPOSITORY, 30);
+      const fault = { kind: "status", status: 500, body: JSON.stringify({ error: "out of order", code: 2 }) } as const;
+      argocd.faults.add({ method: "GET", path: /\/applications$/, times: 100, fault });
+    });
+    expect(lines).toContainEqual(expect.stringContaining("could not list the applications: out of order"));
+    expect(lines).toContainEqual(expect.stringContaining("webhook"));
+    expect(exitCode).toBe(1);
+  });
+
   test("says what it could not look at, and goes on with the rest", async () => {
     const { lines, exitCode } = await check(false, ({ github, gitlab }) => {
       github?.forbidMergeQueues();
