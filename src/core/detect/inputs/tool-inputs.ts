@@ -200,12 +200,13 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
     for (const text of [...documents, ...functions].flatMap(textsOf)) texts.push(text);
     if (texts.length > MAX_TEXTS) return undefined;
   }
+  const isUnknown = (path: string) => tree.follow(path).unreadable !== undefined;
   const named = texts.filter((text) => !text.includes("\n") && !text.includes("://"));
   if (named.some((text) => text.includes("{{"))) return undefined;
   const paths = [...new Set(named.flatMap((text) => [text, text.slice(text.indexOf("=") + 1)]))]
     .map((text) => ({ text, path: cleanPath(directory, text) }))
     .filter(({ path }) => path.length <= MAX_LENGTH && path !== directory)
-    .filter(({ text, path }) => text.split("/").includes("..") || tree.hasDirectory(path))
+    .filter(({ text, path }) => text.split("/").includes("..") || tree.hasDirectory(path) || isUnknown(path))
     .map(({ path }) => path);
   const addresses = [...objects.flatMap(graphEntries).filter(mayBeAddress), ...objects.flatMap(fetchedFiles)];
   if (addresses.length > MAX_FILES) return undefined;

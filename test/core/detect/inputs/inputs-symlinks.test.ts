@@ -85,3 +85,18 @@ describe("symbolic links", () => {
     expect(process.cpuUsage(before).user / 1e6).toBeLessThan(15); // seconds of our own, however busy the machine is
   });
 });
+
+test.each<[string, string, Files]>([
+  ["deep folders", `${"x/".repeat(105)}x`, {}],
+  ["a link to deep folders", `l/${"x/".repeat(50)}x`, { "apps/web/l": to(`../../${"x/".repeat(55)}x`) }],
+])("what a base below %s reads is not known, and so may be any file", async (_, base, links) => {
+  const place = base.startsWith("l") ? "x/".repeat(106) : `apps/web/${base}/`;
+  const files: Files = {
+    link: to("apps"),
+    "apps/web/kustomization.yaml": `resources: [${base}]`,
+    [`${place}kustomization.yaml`]: `resources: [${"../".repeat(108)}common]`,
+    "common/kustomization.yaml": "resources: [cm.yaml]",
+    ...links,
+  };
+  expect(await wholeReason(files, single("apps/web"))).toBeDefined();
+});
