@@ -70,8 +70,8 @@ interface HostFetchOptions {
   readonly followsOwnRedirects: boolean;
   /** Reports a wait of more than ten seconds for the host's limit. */
   readonly waits: (until: Date) => ReportedWait;
-  /** Whether the body of an answer says that the host's limit refused it, which its status and headers may not say. */
-  readonly saysLimited?: (answer: Answer) => boolean;
+  /** The status of an answer by what its body says: a host may hide a refusal by its limit, or a failure, behind another one. */
+  readonly statusOf?: (answer: Answer) => number;
   readonly onAnswer?: (headers: AnswerHeaders) => void;
 }
 
@@ -260,7 +260,8 @@ async function tryOnce(
       const sent = { url, method, headers, body: request.body };
       const { status, bytes, ...given } = await requestBytes(connectionsOfProcess(), sent, limits);
       const answer = { status, headers: given.headers, text: new TextDecoder().decode(bytes) };
-      if (options.saysLimited?.(answer) === true) return new HostAnswer(429, answer.headers, answer.text);
+      const told = options.statusOf?.(answer) ?? status;
+      if (told !== status) return new HostAnswer(told, answer.headers, answer.text);
       if (![301, 302, 303, 307, 308].includes(answer.status)) {
         return new HostAnswer(status, answer.headers, answer.text, jsonOf(answer, words, maybeDone));
       }

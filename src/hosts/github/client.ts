@@ -142,7 +142,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
       (method === "DELETE" && pathname.includes("/git/refs/heads")) ||
       /^\{"query":"[^"]*\benqueuePullRequest\(/.test(body),
     followsOwnRedirects: true,
-    saysLimited,
+    statusOf,
     waits,
     onAnswer: (headers) => {
       answeredAt = timeOf(headers);
@@ -298,17 +298,19 @@ function refuseUnusableKey(privateKey: string): void {
 }
 
 /**
- * GitHub's secondary limits come as 403 without any header that names a limit, that of new content as 422 as well, and GraphQL's as
- * 200 with errors. Only the message tells them from a missing permission or a mistake: docs/adr/0020-host-messages.md.
+ * GitHub's secondary limits come as 403 without any header that names a limit, that of new content as 422 as well, and GraphQL's
+ * limits and failures as 200 with errors. Only the message tells them from a missing permission or a mistake:
+ * docs/adr/0020-host-messages.md.
  * https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit
  */
-function saysLimited({ status, text }: Pick<Answer, "status" | "text">): boolean {
-  if (![200, 403, 422].includes(status) || !LIMIT_WORDS.test(text)) return false;
+function statusOf({ status, text }: Pick<Answer, "status" | "text">): number {
+  if (![200, 403, 422].includes(status) || !TELLING_WORDS.test(text)) return status;
   const { message = "", errors = [] } = refusalSchema.safeParse(parseJson(text)).data ?? {};
-  const refused = errors.some(({ type, code, message: said }) => {
+  const isLimited = errors.some(({ type, code, message: said }) => {
     return code === "abuse" || PRIMARY_LIMIT.test(type) || SECONDARY_LIMIT.test(said);
   });
-  return status === 403 ? SECONDARY_LIMIT.test(message) || refused : refused;
+  if (isLimited || (status === 403 && SECONDARY_LIMIT.test(message))) return 429;
+  return status === 200 && errors.some((error) => FAILURE.test(error.message)) ? 500 : status;
 }
 
 /**
@@ -320,8 +322,10 @@ const SECONDARY_LIMIT =
   /\bsecondary rate\b|\babuse detection\b|\bsubmitted too quickly\b|\brate limit (?:already )?exceeded\b/i;
 /** GitHub documents `RATE_LIMITED` and sends `RATE_LIMIT` as well: https://github.com/octokit/plugin-throttling.js/pull/848 */
 const PRIMARY_LIMIT = /^RATE_LIMIT(?:ED)?$/;
+/** As in Octokit's retry plugin: https://github.com/octokit/plugin-retry.js/issues/395 */
+const FAILURE = /^Something went wrong while executing your query\b/;
 /** Saves the parsing of other answers. */
-const LIMIT_WORDS = /RATE.LIMIT|secondary rate|abuse detection|"abuse"|submitted too quickly/i;
+const TELLING_WORDS = /RATE.LIMIT|secondary rate|abuse detection|"abuse"|submitted too quickly|Something went wrong/i;
 const wordField = z.string().catch("");
 /** GraphQL gives an error a type, REST a code, and either may have no message; some errors of REST are a message alone. */
 const refusalSchema = z.object({

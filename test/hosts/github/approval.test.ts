@@ -216,9 +216,14 @@ describe("failures", () => {
     await expect(host.reviews(change)).rejects.toMatchObject({ name: "HostFailure", reason });
   });
 
-  test("the query is repeated when GitHub fails, since it only reads", async () => {
+  const broken =
+    "Something went wrong while executing your query. Please include `0401:6C25` when reporting this issue.";
+  test.each<[number, string | object]>([
+    [502, "<html>"],
+    [200, { data: null, errors: [{ message: broken }] }],
+  ])("the query is repeated when GitHub fails with status %d, since it only reads", async (status, body) => {
     const { host, api } = githubUnderTest();
-    api.post("/graphql").reply(502, "<html>");
+    api.post("/graphql").reply(status, body);
     api.post("/graphql").reply(200, { data: { repository: { pullRequest: pullRequest(null, [review("APPROVED")]) } } });
     expect(await host.reviews(change)).toMatchObject({ approved: true });
   });
