@@ -185,7 +185,7 @@ interface Reads extends Omit<Dependencies, "local" | "count"> {
 /** Undefined if the file, or a plugin configuration that it names, cannot be read. */
 async function readsOf(file: string, directory: string, tree: RepositoryTree): Promise<Reads | undefined> {
   const kustomization = await tree.readYaml(file);
-  if (kustomization === undefined) return undefined;
+  if (kustomization === undefined || kustomization.some(leavesChartHome)) return undefined;
   const texts = [DEFAULT_CHART_HOME, ...kustomization.flatMap(textsOf)];
   const objects = kustomization.filter(isJsonObject);
   let remote = objects.some((object) => fetchesRemotes(object, directory, tree));
@@ -194,7 +194,7 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
   for (const plugin of placesIn(plugins.flatMap(textsOf), directory, tree)) {
     const documents = await configurationsOf(plugin, directory, tree);
     const functions = await functionsOf(documents ?? [], tree);
-    if (documents === undefined || functions === undefined) return undefined;
+    if (documents === undefined || functions === undefined || documents.some(leavesChartHome)) return undefined;
     remote ||= [...documents, ...functions].some(namesUrl);
     program ||= functions.some((one) => runsOwnProgram(one, directory, tree));
     for (const text of [...documents, ...functions].flatMap(textsOf)) texts.push(text);
@@ -218,6 +218,14 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
     versions: objects.flatMap(chartsIn).some(isFromRepository),
     program,
   };
+}
+
+/** Whether a chart's name leads out of the folder of charts, from where it may lead anywhere. */
+function leavesChartHome(value: Json | undefined): boolean {
+  if (Array.isArray(value)) return value.some(leavesChartHome);
+  if (!isJsonObject(value)) return false;
+  const names = ["name", "chartName"].flatMap((member) => membersOf(value, member)).flatMap(textsOf);
+  return names.some((name) => name.split("/").includes("..")) || Object.values(value).some(leavesChartHome);
 }
 
 /** Each text that is no path, and each path once: one large directory may have many names. */

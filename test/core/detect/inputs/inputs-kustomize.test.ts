@@ -3,7 +3,7 @@ import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
 import { checkoutFilesOf } from "../../../../src/core/detect/tree/repository-path.js";
 import { sampleApplication } from "../../sample-application.js";
 import { HEAD, memorySnapshot, OWN_URL, type Files } from "../memory-snapshot.js";
-import { touchedAmong } from "../read-inputs.js";
+import { single, touchedAmong, wholeReason } from "../read-inputs.js";
 
 async function inputs(files: Files, kustomize = {}) {
   const application = sampleApplication("web", { source: { repoURL: OWN_URL, path: "overlays/prod", kustomize } });
@@ -375,4 +375,15 @@ test("a chain of more than 20 kustomizations is the whole repository", async () 
   );
   const found = await inputs({ ...chain, "overlays/prod/kustomization.yaml": "resources: [../../c/0]" });
   expect(found[0]?.whole).toContain("20 deep");
+});
+
+test.each<[string, Files]>([
+  ["of helmCharts", { "a/kustomization.yaml": "helmCharts: [{name: ../../common}]" }],
+  ["of an older list", { "a/kustomization.yaml": "helmChartInflationGenerator: [{chartName: x/../../../common}]" }],
+  [
+    "of a generator",
+    { "a/kustomization.yaml": "generators: [g.yaml]", "a/g.yaml": "name: ../../common\nchartHome: c" },
+  ],
+])("a chart %s that is outside of the folder of charts may be anywhere", async (_, files) => {
+  expect(await wholeReason(files, single("a"))).toBe("the kustomization a/kustomization.yaml cannot be read");
 });
