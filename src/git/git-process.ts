@@ -57,8 +57,8 @@ export function remoteProblem(failure: GitFailure): string | undefined {
     return "git did not finish in time. The host is slow, or the repository is very large";
   }
   if (failure.kind === "too-big") return "it is larger than the 2 GiB that svc fetches of a repository";
-  if (failure.kind === "too-much-output") return "its list of files is too long";
-  if (failure.kind === "too-deep") return "it contains a path that is too long";
+  if (failure.kind === "too-much-output") return "it has more or larger files than svc reads at once";
+  if (failure.kind === "too-deep") return "it contains a path that is too long, or below more than 200 folders";
   if (failure.kind === "not-started") return "git could not be started. Install git 2.39 or newer";
   if (failure.kind === "unknown-commit") return COMMIT_MISSING;
   return REMOTE_PROBLEMS.find(([pattern]) => pattern.test(failure.stderr))?.[1];
