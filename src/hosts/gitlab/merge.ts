@@ -57,11 +57,13 @@ async function merge(
     const read = await getMergeRequest(client, change);
     if (isMergedHead(read, change)) return afterAcceptance(client, change, intent, clock);
     const pause = MERGE_PAUSES_MS[attempt];
-    const mayBeEarly = attempted.status === 405 || attempted.status === 422;
+    const mayBeEarly = [405, 409, 422].includes(attempted.status) && read.sha === change.headRevision;
     const computing = mayBeEarly && read.state === "opened" && isComputing(read);
     // GitLab may have finished computing after it refused: worth one more try.
     const computed = mayHaveComputed && mayBeEarly && read.detailed_merge_status === "mergeable";
-    if ((!computing && !computed) || pause === undefined) return { kind: "refused", reason: reasonOf(attempted, read) };
+    if ((!computing && !computed) || pause === undefined) {
+      return { kind: "refused", reason: reasonOf(attempted, read, change) };
+    }
     if (computed) mayHaveComputed = false;
     await clock.sleep(pause);
   }
@@ -153,16 +155,18 @@ function isMergedHead(read: MergeRequest, change: ChangeRequest): boolean {
 }
 
 /** https://docs.gitlab.com/api/merge_requests/#merge-a-merge-request */
-function reasonOf(refusal: HostRefusal, read: MergeRequest): string {
+function reasonOf(refusal: HostRefusal, read: MergeRequest, { headRevision }: ChangeRequest): string {
   const said = refusal.hostMessage === "" ? "" : ` GitLab says: "${refusal.hostMessage}".`;
   const status = read.detailed_merge_status ? ` Its merge status is "${oneLine(read.detailed_merge_status, 60)}".` : "";
   switch (refusal.status) {
     case 401:
     case 403:
       return `The account of gitlab.token may not merge into ${read.target_branch}.${said} Give it the role Maintainer or list it under "allowed to merge" of the protected branch, or merge by hand.`;
-    case 409:
-      return `The head commit changed before the merge.${said} Plan and sync the new head.`;
     default:
+      // 409 may also be a lock: https://github.com/python-gitlab/python-gitlab/issues/2325
+      if (read.sha !== headRevision) {
+        return `The head commit changed before the merge.${said} Plan and sync the new head.`;
+      }
       if (mergeabilityOf(read) === "conflicts") {
         return `The merge request has conflicts.${said} Resolve them, then plan and sync again.`;
       }

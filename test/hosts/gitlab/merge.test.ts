@@ -171,7 +171,8 @@ test.each<[number, object, RegExp]>([
   [405, { detailed_merge_status: "ci_must_pass" }, /merge status is "ci_must_pass"/],
   [405, { detailed_merge_status: "need_rebase" }, /Rebase it, then plan and sync/],
   [406, { has_conflicts: true }, /has conflicts.*Resolve them/],
-  [409, {}, /head commit changed/],
+  [409, { sha: OTHER }, /head commit changed.*Plan and sync the new head/],
+  [409, { detailed_merge_status: "not_open" }, /"not_open".*"said".*by hand/],
   [422, { detailed_merge_status: "conflict" }, /has conflicts.*Resolve them/],
   [422, { detailed_merge_status: "need_rebase" }, /Rebase it, then plan and sync/],
   [422, { detailed_merge_status: "not_approved" }, /"not_approved".*"said".*by hand/],
@@ -193,6 +194,7 @@ test("401 with a token that may not read either is a failure of the token", asyn
 
 describe.each([
   [405, "405 Method Not Allowed"],
+  [409, "409 Conflict: Resource lock"],
   [422, "Branch cannot be merged"],
 ])("%d", (status, message) => {
   test("is tried again while GitLab computes the mergeability, for 30 seconds", async () => {
