@@ -156,6 +156,16 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     await expectRefused(bot, /- `prod`: a sync of root changes it; its definition turns auto-sync on/);
   });
 
+  test("a new application needs an approval without any rule if its file carries an operation", async () => {
+    const bot = await family(host, { rule: "require_up_to_date: false" });
+    const fresh = { ...bot.resourceOf("fresh", { path: "lane" }), operation: { sync: { revision: "evil" } } };
+    const files = { "argocd/fresh.yaml": asYaml(fresh), "lane/a.yaml": configMap("fresh", { value: "1" }) };
+    const one = await bot.open(files);
+    expect(bot.lastComment(one)).toContain("eeds an approval");
+    await bot.push(one, { "argocd/fresh.yaml": asYaml({ ...fresh, operation: null }) });
+    expect(bot.lastComment(one)).not.toContain("eeds an approval");
+  });
+
   test("a new child of a new application needs an approval without any rule if its manifest carries an operation", async () => {
     const bot = await family(host, { rule: "require_up_to_date: false" });
     const kid = {

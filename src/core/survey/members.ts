@@ -56,7 +56,10 @@ function ownMember(subject: Subject, change: Judged): Member {
   }
   switch (subject.kind) {
     case "new":
-      return memberOf({ application: name, head: definition.spec, before: [], reachedBy, change });
+      return asChanged(
+        memberOf({ application: name, head: definition.spec, before: [], reachedBy, change }),
+        operates(definition),
+      );
     case "deleted":
       return memberOf({ application: name, head: undefined, before: [definition.spec], reachedBy });
     case "unreadable":
@@ -167,6 +170,11 @@ export function asChanged(member: Member, operates = false): Member {
   // As auto-sync: both deploy without anybody asking for it.
   const moves = operates ? [...known, { what: "auto-sync", from: "off", to: "an operation" } as const] : known;
   return { ...member, definition: { kind: "changed", moves } };
+}
+
+/** Whether its file, or its set, gives an application an operation. */
+export function operates({ alsoGiven }: Application): boolean {
+  return alsoGiven !== undefined && alsoGiven.operation !== null;
 }
 
 function movesBetween(from: ApplicationSpec, to: ApplicationSpec): readonly Move[] {

@@ -158,7 +158,12 @@ async function assemble(files: readonly ReadFile[], nameOf: Naming): Promise<Man
   return { applications, applicationSets, unreadable };
 }
 
-function toApplication(resource: Resource, file: string, nameOf: Naming): FoundApplication {
+function toApplication(
+  resource: Extract<Resource, { readonly kind: "Application" }>,
+  file: string,
+  nameOf: Naming,
+): FoundApplication {
+  const { operation } = resource;
   const name = nameOf(resource.namespace, resource.name);
   return {
     file,
@@ -170,6 +175,7 @@ function toApplication(resource: Resource, file: string, nameOf: Naming): FoundA
       labels: resource.labels,
       annotations: resource.annotations,
       spec: resource.spec,
+      ...(operation === null ? {} : { alsoGiven: { finalizers: [], operation } }),
     },
     content: resource.content,
     problem: resource.problem,

@@ -8,7 +8,10 @@ import { readYamlDocuments, TEMPLATE } from "../tree/yaml-documents.js";
 
 /** An Application or ApplicationSet resource as a file has it. Of thousands of Applications only what is read is kept. */
 export type Resource = ResourceParts &
-  ({ readonly kind: "Application" } | { readonly kind: "ApplicationSet"; readonly whole: JsonObject });
+  (
+    | { readonly kind: "Application"; readonly operation: JsonObject | null }
+    | { readonly kind: "ApplicationSet"; readonly whole: JsonObject }
+  );
 
 interface ResourceParts extends Pick<Application, "namespace" | "labels" | "annotations"> {
   readonly name: string;
@@ -88,6 +91,7 @@ function readResource(value: Json): Resource | Unreadable | undefined {
   return {
     kind: "Application",
     ...parts,
+    operation: isJsonObject(value.operation) ? value.operation : null,
     problem: !isComplete(spec)
       ? "it has no source with a repository or no destination, as a patch of another file would"
       : undefined,

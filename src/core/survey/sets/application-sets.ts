@@ -23,7 +23,7 @@ import type { ApplicationSetPreview, SetFailure } from "../../model/plan/plan.js
 import type { Stoppable } from "../../ports/context.js";
 import type { Deployer } from "../../ports/deployer.js";
 import { regenerated } from "../ignored-fields.js";
-import { asChanged, memberOf, unknownMember } from "../members.js";
+import { asChanged, memberOf, operates, unknownMember } from "../members.js";
 import { readsOnlyKnown } from "../previews.js";
 import { withMissing } from "../survey-afresh.js";
 import type { Survey } from "../survey.js";
@@ -129,8 +129,9 @@ function generatedMembers(
     const replaced = [before.get(application)?.spec, running].filter((spec) => spec !== undefined);
     const spec = removed.has(application) ? undefined : (after.get(application)?.spec ?? running);
     const known = memberOf({ application, head: spec, before: replaced, reachedBy, change });
-    const operates = (after.get(application)?.alsoGiven?.operation ?? null) !== null;
-    const member = operates || changed.has(application) ? asChanged(known, operates) : known;
+    const one = after.get(application);
+    const begins = one !== undefined && operates(one);
+    const member = begins || changed.has(application) ? asChanged(known, begins) : known;
     return Promise.resolve(unseen.has(application) ? { ...member, problem: UNSEEN } : member);
   });
 }
