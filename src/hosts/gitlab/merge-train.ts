@@ -1,6 +1,6 @@
 import { AccessLevel, Branches, MergeRequests, MergeTrains, Projects } from "@gitbeaker/rest";
 import * as z from "zod";
-import type { RepositoryName } from "../../core/model/brand.js";
+import type { RepositoryName, Revision } from "../../core/model/brand.js";
 import type { ChangeRequest } from "../../core/model/change-request.js";
 import { allInTurns } from "../../core/model/collections.js";
 import { HostFailure, only } from "../../core/model/errors.js";
@@ -139,8 +139,10 @@ export async function joinMergeTrain(
     if (refusal === undefined) return { kind: "refused", reason: NOT_TAKEN };
     if (!(refusal instanceof HostRefusal)) throw refusal;
     const pause = MERGE_PAUSES_MS[attempt];
-    const isComputing = refusal.status === 400 && read.state === "opened" && mergeabilityOf(read) === "unknown";
-    if (!isComputing || pause === undefined) return { kind: "refused", reason: reasonOf(refusal, read) };
+    const isComputing = refusal.status === 400 && mergeabilityOf(read) === "unknown";
+    // 409 may also be a lock: https://github.com/python-gitlab/python-gitlab/issues/2325
+    const isEarly = read.state === "opened" && read.sha === sha && (isComputing || refusal.status === 409);
+    if (!isEarly || pause === undefined) return { kind: "refused", reason: reasonOf(refusal, read, sha) };
     await clock.sleep(pause);
   }
 }
@@ -167,15 +169,16 @@ function isQueued({ state, merge_when_pipeline_succeeds: queued }: MergeRequest)
   return state === "opened" && queued === true;
 }
 
-function reasonOf({ status, hostMessage }: HostRefusal, read: MergeRequest): string {
+function reasonOf({ status, hostMessage }: HostRefusal, read: MergeRequest, head: Revision): string {
   const said = hostMessage === "" ? "" : ` GitLab says: "${hostMessage}".`;
   switch (status) {
     case 401:
     case 403:
       return `The account of gitlab.token may not put merge requests on the merge train of ${read.target_branch}.${said} Allow it to merge into that branch, or put the merge request on the train by hand.`;
-    case 409:
-      return `The head commit changed before it was put on the merge train.${said} Plan and sync the new head.`;
     default: {
+      if (read.sha !== head) {
+        return `The head commit changed before it was put on the merge train.${said} Plan and sync the new head.`;
+      }
       const mergeStatus = read.detailed_merge_status;
       const now = mergeStatus ? ` Its merge status is "${oneLine(mergeStatus, 60)}".` : "";
       return `GitLab did not put this merge request on the merge train.${now}${said} Look at the merge request, then put it on the train by hand.`;

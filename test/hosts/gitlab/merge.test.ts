@@ -80,6 +80,17 @@ test("an accepted merge that cannot be read any more is not called refused by Gi
   expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason });
 });
 
+test("a place on the merge train is asked for again where GitLab has the merge request locked", async () => {
+  const { host, api, clock } = gitlabUnderTest();
+  api.get(PROJECT).reply(200, { merge_trains_enabled: true });
+  api.get(MERGE_REQUEST).times(3).reply(200, mergeRequest());
+  api.post(`${PROJECT}/merge_trains/merge_requests/17`).reply(409, { message: "409 Conflict: Resource lock" });
+  api.post(`${PROJECT}/merge_trains/merge_requests/17`).reply(201, []);
+  api.get(MERGE_REQUEST).reply(200, mergeRequest({ merge_when_pipeline_succeeds: true }));
+  expect(await host.merge(change, keep)).toMatchObject({ kind: "queued" });
+  expect(clock.sleeps).toEqual([5000]);
+});
+
 test("a place on the merge train that GitLab accepted is read again after a limit, and not confirmed twice", async () => {
   const { host, api } = gitlabUnderTest();
   const answers = [intent, undefined];
