@@ -321,7 +321,7 @@ function isLong(address: string): boolean {
 function ownPathOf(address: string, change: Branches): string | undefined {
   const [, written = "", query = ""] = /^(?:git::)?([^?#]*)\??([^#]*)/.exec(address) ?? [];
   // Of some hosts Kustomize also knows `host:owner/name` and `git@host/owner/name`.
-  const bare = written.replace(/^(?:git@)?([\w-]+(?:\.[\w-]+)+)[:/](?!\d+\/)/, "https://$1/");
+  const bare = written.replace(/^(?:git@([\w.-]+)\/|([\w-]+(?:\.[\w-]+)+):(?!\d+\/))/, "git@$1$2:");
   // A query may be as long as somebody likes.
   if (bare.length > LONGEST_ADDRESS) return undefined;
   const url = bare.includes("://") || /^[^/]+@/.test(bare) ? bare : `https://${bare}`;

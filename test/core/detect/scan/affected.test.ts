@@ -443,6 +443,21 @@ describe("what a kustomization reads of this repository by its address", () => {
     },
   );
 
+  test.each(["git@git.example.com:acme/deploy.git//Base", "git.example.com/code/acme/deploy//Base"])(
+    "%s: of a host whose web addresses are below a path of its own",
+    async (address) => {
+      const base = files(address);
+      const own = "https://git.example.com/code/acme/deploy";
+      const { notFollowing } = await detection({
+        base,
+        head: { ...base, "common/cm.yaml": "a: 2" },
+        live: [live("web", spec("apps/web", { repoURL: own }))],
+        change: { repositoryUrls: [own, "git@git.example.com:acme/deploy.git"] },
+      });
+      expect(notFollowing).toMatchObject([{ application: "web", reason: expect.stringContaining("by this address") }]);
+    },
+  );
+
   test.each([
     `${OWN_URL}//Base?ref=${"a".repeat(40)}`,
     `${OWN_URL}//Base?ref=v1`,
