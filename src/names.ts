@@ -51,7 +51,7 @@ export const KEYS = {
   follow: `${SERVICE}:follow:`,
   followed: `${SERVICE}:followed`,
   plan: `${SERVICE}:plan:`,
-  /** The name of a repository when a change request was planned last. */
+  /** Which repository's change request was planned last under a name. */
   planOwner: `${SERVICE}:plan-owner:`,
   deployment: `${SERVICE}:deployment:`,
   /** Own statuses of change requests by head commit, the head of each, how often and by whom the commit's status is set. */

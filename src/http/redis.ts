@@ -31,8 +31,8 @@ export function keepSubscribed(
 }
 
 /**
- * A value that only svc writes: what identifies it is checked, and the version of its record vouches for the rest of its shape.
- * Whoever changes the shape raises the version.
+ * A value that only svc writes: what identifies it is checked, and the lists that every reader goes through; the version of its
+ * record vouches for the rest of its shape. Whoever changes the shape raises the version.
  */
 export function vouched<T extends object>(identity: z.ZodType<Partial<T>>) {
   return z.custom<T>((value) => identity.safeParse(value).success);

@@ -112,7 +112,7 @@ const PREVIEWED: PreviewContent = {
 };
 
 /** A plan in which every kind of every union and every member stands once. */
-const plan: Plan = {
+export const plan: Plan = {
   change,
   head: revision("a".repeat(40)),
   baseBranch: "main",

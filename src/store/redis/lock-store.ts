@@ -210,7 +210,7 @@ function readPlaces(records: readonly string[], key: string): readonly z.infer<t
 
 const holdRecord = z.object({
   v: z.literal(1),
-  hold: vouched<Hold>(z.object({ id: z.string(), since: stored.time, until: stored.time })),
+  hold: vouched<Hold>(z.object({ id: z.string(), applications: stored.list, since: stored.time, until: stored.time })),
 });
 
 /** Holds under `svc:hold:<id>`, which Redis removes at their end. */
@@ -246,7 +246,15 @@ function readHold(text: string, key: string): Hold {
 
 const rolloutRecord = z.object({
   v: z.literal(1),
-  rollout: vouched<Rollout>(z.object({ change: stored.change, merged: stored.revision, until: stored.time })),
+  rollout: vouched<Rollout>(
+    z.object({
+      change: stored.change,
+      merged: stored.revision,
+      until: stored.time,
+      applications: stored.list,
+      deployed: stored.list,
+    }),
+  ),
 });
 
 /**

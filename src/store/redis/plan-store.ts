@@ -14,7 +14,21 @@ import { KEYS } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
 import { readStored, stored } from "./stored-value.js";
 
-const plan = vouched<Plan>(z.object({ change: stored.change, head: stored.revision, plannedAt: stored.time }));
+const { list } = stored;
+const plan = vouched<Plan>(
+  z.object({
+    change: stored.change,
+    head: stored.revision,
+    plannedAt: stored.time,
+    applications: list,
+    applicationSets: list,
+    previews: list,
+    notDeployed: list,
+    released: list,
+    unread: list,
+    notes: list,
+  }),
+);
 const planRecord = z.object({ v: z.literal(1), id: z.string(), plan });
 
 /** The beginning of a record, which differs for each save: `{"v":1,"id":"<uuid>"`. */
@@ -56,7 +70,7 @@ export class RedisPlanStore implements PlanStore {
   async #ownerOf(change: ChangeRequestRef): Promise<string | undefined> {
     const key = ownerKey(change);
     const text = await this.connection.run((redis) => redis.get(key));
-    return text === null ? undefined : readStored(ownerRecord, text, "whose plan has a name", key).repositoryId;
+    return text === null ? undefined : readStored(ownerRecord, text, "the record of a planned name", key).repositoryId;
   }
 
   async #read(key: string): Promise<Plan | undefined> {

@@ -14,7 +14,7 @@ import {
 import { finishInTurns } from "../../core/model/collections.js";
 import type { Deployment } from "../../core/model/deployment.js";
 import type { OnUnreadable } from "../../core/model/errors.js";
-import { parseJson } from "../../core/model/json.js";
+import { isJsonObject, parseJson } from "../../core/model/json.js";
 import {
   AUDIT_ACTIONS,
   AUDIT_CAPACITY,
@@ -142,6 +142,9 @@ const deployment = vouched<Deployment>(
     revision: stored.revision,
     outcome: z.enum(["started", "succeeded", "failed", "unknown"]),
     specBefore: stored.spec,
+    timestamp: stored.time,
+    pins: stored.list,
+    approvers: stored.list,
   }),
 );
 
@@ -209,7 +212,9 @@ function deploymentKey(application: ApplicationName): string {
   return KEYS.deployment + application;
 }
 
-const auditEntry = vouched<AuditEntry>(z.object({ at: stored.time, runId: z.string(), action: z.enum(AUDIT_ACTIONS) }));
+const auditEntry = vouched<AuditEntry>(
+  z.object({ at: stored.time, runId: z.string(), action: z.enum(AUDIT_ACTIONS), applications: stored.list }),
+);
 const auditRecord = z.object({ v: z.literal(1), entry: auditEntry });
 
 /** @param id of the entry in the stream. @throws {StoredValueUnreadable} */
@@ -263,7 +268,11 @@ function* matching(
 const KEPT_MS = 15 * 60_000;
 const MAX_ENDED = 1_000;
 
-const liveRun = vouched<LiveRun>(z.object({ runId: z.string(), startedAt: z.string(), ended: z.boolean() }));
+/** Whether a page can show the progress of an application: what throws in a listener would end the process. */
+const progress = z.custom<LiveRun["applications"][number]>((one) => isJsonObject(one) && isJsonObject(one.phase));
+const liveRun = vouched<LiveRun>(
+  z.object({ runId: z.string(), startedAt: z.string(), applications: z.array(progress), ended: z.boolean() }),
+);
 
 const message = z.object({ v: z.literal(1), from: z.string(), change: stored.change, run: liveRun });
 

@@ -22,6 +22,8 @@ export const stored = {
   application: z.custom<ApplicationName>((value) => typeof value === "string" && value !== ""),
   time: z.iso.datetime(),
   spec: z.custom<ApplicationSpec>(isJsonObject),
+  /** Of whatever the version vouches for. */
+  list: z.array(z.any()),
 } as const;
 
 /** JSON cannot hold undefined, so a record leaves the member out. */
