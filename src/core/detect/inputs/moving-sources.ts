@@ -316,11 +316,10 @@ function isLong(address: string): boolean {
 
 /**
  * The path in the change request's repository that an address names as Kustomize reads it, if that is at the base branch:
- * `https://host/owner/name//path?ref=branch`, without a scheme too (`NewRepoSpecFromURL` of Kustomize 5), or as a single file.
+ * `https://host/owner/name//path?ref=branch`, `host:owner/name` and the like (`NewRepoSpecFromURL` of Kustomize 5), or as a single file.
  */
 function ownPathOf(address: string, change: Branches): string | undefined {
   const [, written = "", query = ""] = /^(?:git::)?([^?#]*)\??([^#]*)/.exec(address) ?? [];
-  // Of some hosts Kustomize also knows `host:owner/name` and `git@host/owner/name`.
   const bare = written.replace(/^(?:git@([\w.-]+)\/|([\w-]+(?:\.[\w-]+)+):(?!\d+\/))/, "git@$1$2:");
   // A query may be as long as somebody likes.
   if (bare.length > LONGEST_ADDRESS) return undefined;
@@ -328,7 +327,8 @@ function ownPathOf(address: string, change: Branches): string | undefined {
   const parts = url.split("/");
   const file = ownFileOf(parts, change);
   const options = new URLSearchParams(query);
-  if (file !== undefined || !followsBase(options.get("ref") ?? options.get("version") ?? "", change)) return file;
+  const ref = ["ref", "version"].map((name) => options.get(name) ?? "").find((name) => name !== "") ?? "";
+  if (file !== undefined || !followsBase(ref, change)) return file;
   const ends = endOfRepository(parts, 1, (start) => isOwnRepository(change, start));
   return ends === -1 ? servedByApi(url, change) : cleanPath(...parts.slice(ends + 1));
 }

@@ -545,6 +545,14 @@ describe("what a kustomization reads of this repository by its address", () => {
     expect(notFollowing).toMatchObject([{ application: "shop", reason: expect.stringContaining(`${OWN_URL}//Base`) }]);
   });
 
+  test("an empty ref leaves the choice to the version", async () => {
+    const base = files(`${OWN_URL}//Base?ref=&version=release`);
+    const order = { base, head: { ...base, "common/cm.yaml": "a: 2" }, live: [live("web", spec("apps/web"))] };
+    const { notFollowing } = await detection({ ...order, change: { baseBranch: "release" } });
+    expect(notFollowing).toMatchObject([{ application: "web", byAddress: true }]);
+    expect((await detection(order)).notFollowing).toEqual([]);
+  });
+
   test("an address with a password is shown without it", async () => {
     const { notFollowing } = await found(`${OWN_URL.replace("://", "://bot:hunter2@")}//Base`, "common/cm.yaml");
     expect(notFollowing[0]?.reason).toContain(`read ${OWN_URL}//Base by`);
