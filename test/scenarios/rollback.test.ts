@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
-import { asYaml, changeOf } from "./resources.js";
+import { applicationResource, asYaml, changeOf, configMap } from "./resources.js";
+import { cloneUrlOf } from "./sets.js";
 
 /** A PR whose head runs in the cluster. */
 async function synced(bot: Bot, names: readonly string[] = ["web"]): Promise<number> {
@@ -132,6 +133,50 @@ describe.each(HOSTS)("rollback on %s", (host) => {
     expect(bot.lastComment(one)).not.toContain("was left as it is");
     expect(bot.liveValue("web")).toBe("1");
     expect(await bot.deployed(one)).toEqual([]);
+  });
+
+  test("puts back the definition of a child that renders another repository, also after a push that takes the change back", async () => {
+    const charts = "acme/charts";
+    const source = (repoURL: string, targetRevision: string) => ({ repoURL, path: "child", targetRevision });
+    const childOf = (repoURL: string, revision: string) => ({
+      "apps/root/child.yaml": asYaml(
+        applicationResource("child", { repoURL, spec: { source: source(repoURL, revision) } }),
+      ),
+    });
+    const asCharts = (url: string) => url.replace(REPOSITORY, charts);
+    const bot = await startBot({
+      host,
+      applications: ["root", "child"],
+      resources: (url) => ({
+        root: { spec: { destination: { server: "https://kubernetes.default.svc", namespace: "argocd" } } },
+        child: {
+          annotations: { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/child" },
+          spec: { source: source(asCharts(url), "v1") },
+        },
+      }),
+      files: (url) => ({
+        "argocd/child.yaml": null,
+        "apps/root/configmap.yaml": null,
+        ...childOf(asCharts(url), "v1"),
+      }),
+      prepare: async (_world, forge) => {
+        await forge.createRepository(charts, { "README.md": "charts\n" });
+        for (const value of ["v1", "v2"]) {
+          await forge.pushToBranch(charts, value, { "child/configmap.yaml": configMap("child", { value }) });
+        }
+      },
+    });
+    const chartsUrl = asCharts(cloneUrlOf(bot.forge));
+    const one = await bot.open(childOf(chartsUrl, "v2"));
+    bot.expectChanges("sync root", "sync child", "update child");
+    await bot.comment(one, "svc sync");
+    expect(bot.liveValue("child")).toBe("v2");
+    await bot.push(one, childOf(chartsUrl, "v1"));
+    expect(bot.lastComment(one)).toContain("### Application: `child`");
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("**2 applications rolled back**");
+    expect(bot.argocd.application("child")?.spec.source?.targetRevision).toBe("v1");
+    expect(bot.liveValue("child")).toBe("v1");
   });
 
   test("leaves a spec alone that is not the one this PR wrote", async () => {

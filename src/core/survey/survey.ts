@@ -196,7 +196,8 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   }
   const claim: DrivingClaim = {
     live,
-    holdsResource: affected.base !== undefined,
+    // Only its record may name it.
+    holdsResource: (affected.base ?? around.baseTip.get(name)) !== undefined,
     owner: undefined,
     everyApplication: around.everyApplication,
     change,
