@@ -286,6 +286,21 @@ describe.each(HOSTS)("rollback on %s", (host) => {
     expect(await bot.locked(one)).toEqual(["api"]);
   });
 
+  test("needs a plan of what others deployed if the plan left it out", async () => {
+    const bot = await startBot({ host });
+    await synced(bot);
+    const two = await bot.open(changeOf(["web", "api"], "3"), { draft: true });
+    await bot.comment(two, "svc plan");
+    await bot.push(two, changeOf(["web", "api"], "4"));
+    await bot.comment(two, "svc plan -a api");
+    await bot.comment(two, "svc rollback -a web");
+    expect(bot.lastComment(two)).toContain("Plan for web is stale. Please run the plan command again.");
+    expect(bot.lastComment(two)).toContain("It was left out of the plan.");
+    await bot.comment(two, "svc plan");
+    await bot.comment(two, "svc rollback -a web");
+    expect(bot.lastComment(two)).toContain("✅ succeeded, `main` is deployed");
+  });
+
   test("a failed rollback keeps lock and record; a dry run takes and writes nothing", async () => {
     const bot = await startBot({ host });
     const one = await synced(bot);

@@ -214,8 +214,9 @@ export const RULES: Rules = {
 };
 
 const RETARGETED = "there is no plan of it for the present target branch";
+const LEFT_OUT = "it was left out of the plan";
 const UNDRIVEN =
-  "the plan does not name it: give back the target branch under which it was deployed, or sync it in Argo CD";
+  "the plan does not deploy it, so svc cannot tell which rules hold for it: set the target branch back if it was changed, or else sync it in Argo CD";
 const UNTOLD =
   "others have deployed to it, and the plan does not say what a rollback takes back of that: let them roll it back, or mend the commit";
 
@@ -237,14 +238,16 @@ function isStale(one: ApplicationFacts, facts: Facts, command: Judged): string |
   switch (command) {
     case "rollback":
       if (facts.plan === undefined ? record === undefined : facts.plan.retargeted) return RETARGETED;
-      // It was deployed under another target branch, and nobody knows the rules of that.
+      // It may have been deployed under another target branch, and nobody knows the rules of that.
       if (facts.plan !== undefined && planned === undefined) return UNDRIVEN;
-      if (record !== undefined) return undefined;
+      if (record !== undefined || one.foreign.length === 0) return undefined;
       // What it deletes of what others deployed, and who has locked that, only a plan tells.
-      const isTold = planned?.kind === "evaluated" && !planned.reachUnknown && planned.atMerge === undefined;
-      return one.foreign.length > 0 && !isTold ? UNTOLD : undefined;
+      if (planned?.kind === "unplanned") return LEFT_OUT;
+      return planned?.kind === "evaluated" && !planned.reachUnknown && planned.atMerge === undefined
+        ? undefined
+        : UNTOLD;
     case "merge":
-      return awaits(one, facts) && planned?.kind === "unplanned" ? "it was left out of the plan" : undefined;
+      return awaits(one, facts) && planned?.kind === "unplanned" ? LEFT_OUT : undefined;
     case "plan":
     case "sync":
     case "unlock":
@@ -325,7 +328,10 @@ function refusedByLocks({ applications }: Barred, facts: Facts, command: Judged)
   return { reason: "locked-by-other", locks, ...(written.length === 0 ? {} : { written }) };
 }
 
-function stale({ bars, applications, others }: Barred, facts: Facts, command: Judged): Refusal {
+function stale(barred: Barred, facts: Facts, command: Judged): Refusal {
+  const { bars, applications, others } = barred;
+  // Another plan would not help.
+  if (bars.some(({ why }) => why === UNDRIVEN)) return notDeployable(barred, facts);
   const named = new Map(bars.map((bar) => [bar.application, bar]));
   return {
     reason: "stale",
@@ -335,7 +341,7 @@ function stale({ bars, applications, others }: Barred, facts: Facts, command: Ju
         application: one.application,
         planFailure: one.planned?.failure,
         differs: one.now?.differs,
-        moved: command === "rollback" ? isStale(one, facts, command) : movedSince(one, facts, command),
+        moved: command === "rollback" ? named.get(one.application)?.why : movedSince(one, facts, command),
       })),
     others,
   };
