@@ -49,6 +49,19 @@ describe.each(HOSTS)("one judgement on %s", (host) => {
     expect(bot.liveValue("web")).toBe("1");
   });
 
+  test("an approval that the rules of a neighbour in the namespace require since the plan is asked for by the status", async () => {
+    const bot = await startBot({ host, config: { [host]: { commit_status: true } } });
+    const one = await bot.open(changeOf(["web"]));
+    const rules = "sync_requirements:\n  - name: api\n    require_approval: true\n";
+    await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": rules });
+    await bot.idle();
+    expect(bot.lastComment(one)).toMatch(/Needs an approval of .* by somebody other than ana, then `svc sync`\./);
+    if (host === "hosta") {
+      const status = bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1);
+      expect(status).toMatchObject({ state: "pending", description: "web needs an approval, then svc sync" });
+    }
+  });
+
   test("in an emergency, a rollback needs no approval while the target branch has what it had", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]));

@@ -17,7 +17,8 @@ import {
   changeRequestRef,
 } from "../../core/model/change-request.js";
 import type { Check } from "../../core/model/check.js";
-import { HeadMoved, safeMessage } from "../../core/model/errors.js";
+import { DeployerFailure, HeadMoved, only, safeMessage } from "../../core/model/errors.js";
+import { isPlanOf, type Plan } from "../../core/model/plan/plan.js";
 import type { Phase, RunNotes, StartedApplication } from "../../core/model/progress.js";
 import { type CommandResult, wasRolledBack } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
@@ -26,6 +27,7 @@ import type { CommandContext, CommandPorts, Reloaded } from "../../core/ports/co
 import type { EventQueue, RunTicket } from "../../core/ports/event-queue.js";
 import type { LiveFeed, LiveRun } from "../../core/ports/live-feed.js";
 import type { RunPorts } from "../../core/ports/reach.js";
+import { boundNow } from "../../core/survey/effects.js";
 import { withDefinitions, readPolicyFiles } from "../../core/survey/policy-files.js";
 import type { HostId } from "../../names.js";
 import type { Complaints } from "../around/complaints.js";
@@ -150,14 +152,22 @@ export interface Run extends Dependencies {
   readonly attempt: Attempt;
 }
 
+/** The facts as a command would read them; while Argo CD does not list its applications, with the namespaces' rules of the plan. */
 export function readChangeFacts(
   change: ChangeRequest,
   settings: Settings,
-  run: SettingsSource & Omit<FactSource, "change" | "settings" | "snapshot">,
+  run: SettingsSource & Omit<FactSource, "change" | "settings" | "snapshot"> & Pick<Run, "deployer" | "log">,
   options?: FactOptions,
 ): Promise<ReadFacts> {
   const checks = checksOn(change.host, run.checks);
-  return readFacts({ ...run, checks, change, settings, snapshot: opensWhenAsked(change, run) }, options);
+  const { deployer, signal = NEVER, log } = run;
+  const asNow = async (plan: Plan) => {
+    if (change.state !== "open" || !isPlanOf(plan, change)) return plan;
+    const running = await deployer.listApplications(signal).catch(only(DeployerFailure, () => undefined));
+    return running === undefined ? plan : boundNow(plan, running, { settings, deployer, signal, log });
+  };
+  const source = { ...run, checks, change, settings, snapshot: opensWhenAsked(change, run) };
+  return readFacts(source, { ...options, asNow });
 }
 
 /** The commits of a change request, opened when they are first asked for: most approvals need none. */
