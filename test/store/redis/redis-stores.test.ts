@@ -101,25 +101,6 @@ describe("what stands in Redis", () => {
     expect(await isAdministrator("hosta", { id: "7", login: "olga", bot: false })).toBe(true);
   });
 
-  test("entries of the audit trail with thousands of applications are read without holding anybody up", async () => {
-    const applications = Array.from({ length: 3_000 }, (_, one) => {
-      return { application: applicationName(`team-${one}`), outcome: "changed", detail: undefined };
-    });
-    const entry = { at: now.toISOString(), runId: "run", delivery: "d", who: "svc", change: holder } as const;
-    const planned = { ...entry, head: undefined, action: "planned", command: undefined, reason: undefined } as const;
-    for (let times = 0; times < 150; times += 1) await stores.audit.record({ ...planned, applications });
-    let [last, longest] = [performance.now(), 0];
-    const look = () => {
-      longest = Math.max(longest, performance.now() - last);
-      last = performance.now();
-    };
-    const timer = setInterval(look, 1);
-    expect(await stores.audit.list({ limit: 120 })).toHaveLength(120);
-    clearInterval(timer);
-    look();
-    expect(longest).toBeLessThan(1500);
-  });
-
   test("another's attempt does not lengthen the life of a lock", async () => {
     await raw.set("svc:lock:web", JSON.stringify(record), "PX", 60_000);
     await stores.locks.acquire({ ...request, holder: { ...holder, number: 8 } }, now);
