@@ -269,6 +269,27 @@ describe.each(HOSTS)("an application of a set that a parent applies, on %s", (ho
     expect(running(bot)).toEqual(["root", "shop-de", "shop-es"]);
   });
 
+  test("is looked for with one list of whole applications by a rollback that no plan describes, however many sets there are", async () => {
+    const bot = await startShops(host);
+    const url = cloneUrlOf(bot.forge);
+    for (const name of ["it", "fr"]) {
+      const metadata = { name: `shops-${name}`, namespace: "argocd" };
+      const set = asYaml({ ...shopsResource(url, names(name)), metadata });
+      await bot.forge.pushToBranch(REPOSITORY, "main", { [`children/${name}.yaml`]: set });
+    }
+    const one = await bot.open({ "children/keep.yaml": configMap("keep", { a: "1" }) });
+    await bot.approve(one);
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync");
+    expect(running(bot)).toEqual(["root", "shop-de", "shop-fr", "shop-it"]);
+    await bot.push(one, { "children/keep.yaml": "a: [" });
+    const from = bot.argocd.requests.length;
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("✅ succeeded, `main` is deployed");
+    const lists = bot.argocd.requests.slice(from).filter(({ path }) => path.endsWith("/applications"));
+    expect(lists.filter(({ query }) => query.fields === undefined)).toHaveLength(1);
+  });
+
   test("is not deleted by a sync that takes back another PR's change of the set, while that PR has its lock", async () => {
     const bot = await startShops(host);
     const added = setOf(cloneUrlOf(bot.forge), ["de", "es"]);

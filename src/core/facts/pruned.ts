@@ -82,9 +82,12 @@ async function withRunning(
   if (unknown.size === 0) return plan;
   const sets = (await deployer.listApplicationSets(signal)).filter(({ parent }) => parent && unknown.has(parent));
   const setOf = new Map<ApplicationName, ApplicationName | undefined>();
-  for (const set of sets) {
-    for (const name of await deployer.applicationsOfSet(set, signal)) setOf.set(name, set.parent);
-  }
+  // At once, so that Argo CD is asked for one list.
+  await Promise.all(
+    sets.map(async (set) => {
+      for (const name of await deployer.applicationsOfSet(set, signal)) setOf.set(name, set.parent);
+    }),
+  );
   const below = groupedBy(running, ({ name, parent }) => setOf.get(name) ?? parent);
   const applications = plan.applications.map((one) => {
     const { application: of, effect } = one;

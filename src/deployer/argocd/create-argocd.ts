@@ -260,6 +260,7 @@ function createApplicationSets({
   // Git generators make Argo CD fetch the repository, as a render does.
   const timeoutMs = config.renderTimeoutMs;
   const kept = keep(async () => listApplicationSets(client, await serverSettings(), log), clock);
+  const owned = keep(async () => ownedApplications(client, await serverSettings(), timeoutMs), clock);
   return {
     listApplicationSets: (signal, since) => kept.get(signal, since),
 
@@ -280,7 +281,11 @@ function createApplicationSets({
     },
 
     async applicationsOfSet(set, signal) {
-      return applicationsOfSet(client, await serverSettings(), set, { timeoutMs, signal });
+      const namespace = ownNamespace(set.namespace, (await serverSettings()).controllerNamespace);
+      // Whoever asks for several sets at once waits for one list.
+      const all = await owned.get(signal, clock.now());
+      const isOwned = (one: (typeof all)[number]) => one.namespace === namespace && one.sets.includes(set.name);
+      return all.flatMap((one) => (isOwned(one) ? [one.application] : [])).sort();
     },
 
     async expandApplicationSet(set, change, signal) {
@@ -316,30 +321,19 @@ async function listApplicationSets(
 }
 
 /**
- * The applications that name the set as their owner. `fields` cannot select owners, and the set's own list of resources
+ * The applications that name sets of their namespace as owners. `fields` cannot select owners, and a set's own list of resources
  * needs a permission that deployment tokens rarely have, so this reads whole Applications (7 KB each on Argo CD v3.5.1).
  */
-async function applicationsOfSet(
-  client: Client,
-  settings: ServerSettings,
-  set: SetId,
-  options: Pick<Call, "timeoutMs" | "signal">,
-): Promise<readonly ApplicationName[]> {
-  const { controllerNamespace } = settings;
-  const items = await getItems(client, "the list of applications", options);
-  const namespace = ownNamespace(set.namespace, controllerNamespace);
-  return items
-    .flatMap((item) => {
-      const parsed = applicationItem.safeParse(item);
-      if (!parsed.success || isTemporary(parsed.data)) return [];
-      const { metadata } = parsed.data;
-      // An owner is always in the namespace of the owned object.
-      const owned =
-        ownNamespace(metadata.namespace, controllerNamespace) === namespace &&
-        metadata.ownerReferences?.some(({ kind, name }) => kind === "ApplicationSet" && name === set.name) === true;
-      return owned ? [nameOfResource(metadata.namespace ?? undefined, metadata.name, controllerNamespace)] : [];
-    })
-    .sort();
+async function ownedApplications(client: Client, { controllerNamespace }: ServerSettings, timeoutMs: number) {
+  const items = await getItems(client, "the list of applications", { timeoutMs });
+  return items.flatMap((item) => {
+    const parsed = applicationItem.safeParse(item);
+    if (!parsed.success || isTemporary(parsed.data)) return [];
+    const { name, namespace, ownerReferences } = parsed.data.metadata;
+    const sets = (ownerReferences ?? []).filter(({ kind }) => kind === "ApplicationSet").map((owner) => owner.name);
+    const application = nameOfResource(namespace ?? undefined, name, controllerNamespace);
+    return sets.length === 0 ? [] : [{ application, namespace: ownNamespace(namespace, controllerNamespace), sets }];
+  });
 }
 
 /** Reads what a set generates. A few lines of a set may yield more applications than fit in memory. */

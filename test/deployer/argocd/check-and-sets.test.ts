@@ -221,8 +221,13 @@ test("what a set owns is told by the owners in the whole list, by kind, name and
       { strange: true },
     ],
   });
-  const { deployer } = underTest();
-  expect(await deployer.applicationsOfSet(SET)).toEqual(["a", "b"]);
+  const { deployer, clock } = underTest();
+  const asked = [SET, { name: "other" }, { name: "set1", namespace: "team-a" }].map((set) =>
+    deployer.applicationsOfSet({ namespace: undefined, ...set }),
+  );
+  // Sets that are asked for at once cost one list.
+  expect(await Promise.all(asked)).toEqual([["a", "b"], ["c"], ["team-a/e"]]);
+  clock.forward(1);
   argocd.get("/api/v1/applications").reply(200, { items: null });
   expect(await deployer.applicationsOfSet({ name: "set1", namespace: "team-a" })).toEqual([]);
 });
