@@ -980,6 +980,20 @@ test("what a rollback took over is given back if it is cut off and then refused"
   expect(await world.stores.waiting.of(WEB)).toEqual([]);
 });
 
+test("what a rollback took over and somebody else has by now leaves its former holder first in the queue", async () => {
+  const world = new CutWorld();
+  const [number, other] = [world.open(config("web", "2")), world.open(config("web", "3"))];
+  for (const said of ["svc plan", "svc sync"]) await world.says(number, said);
+  await world.says(other, "svc plan");
+  await world.cutOff(
+    world.comment(number, "svc rollback"),
+    { at: world.deployer, method: "sync", when: "before" },
+    { meanwhile: () => lockedByAnother(world, number) },
+  );
+  expect(await world.holders()).toEqual({ web: 99 });
+  expect(await world.stores.waiting.of(WEB)).toEqual([world.host.ref(other)]);
+});
+
 test.each(["before", "after"] as const)(
   "an answer that is cut off %s it was posted stands there once",
   async (when) => {

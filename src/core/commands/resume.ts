@@ -74,10 +74,14 @@ export async function resumeDeployment(
 
 /** Gives back what the rollback took over: it starts over, and may be refused. */
 async function giveBackTaken(context: CommandContext): Promise<void> {
-  const { takenBefore = [], waiting, clock } = context;
+  const { takenBefore = [], locks, waiting, clock } = context;
   await retryWhileUnavailable(clock, async () => {
     await giveBack(takenBefore, context);
-    for (const { application, holder } of takenBefore) await waiting.leave(application, holder);
+    for (const { application, holder } of takenBefore) {
+      const lock = await locks.find(application);
+      // If somebody else got it meanwhile, its holder goes on waiting.
+      if (lock !== undefined && sameChangeRequest(lock.holder, holder)) await waiting.leave(application, holder);
+    }
   });
 }
 
