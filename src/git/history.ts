@@ -130,13 +130,22 @@ const MAX_LOG_OUTPUT = 32 * 1024 * 1024;
 /** Commits are fetched without history. It is fetched in these steps, counted in parents, until the answer is known. */
 const DEPTHS = [32, 256, 1024];
 
-/** The commits that `to` has and `from` lacks; incomplete if history cannot be fetched. @throws {GitFailure} without a commit. */
+/**
+ * The commits that `to` has and `from` lacks; incomplete if their history is too long or large.
+ * @throws {GitFailure} without a commit, or if the host gives no history.
+ */
 export async function commitsBetween(history: History, from: Revision, to: Revision): Promise<CommitRange> {
+  const { folder, source, signal } = history;
   if (from === to) return { commits: [], complete: true };
   let range = await knownRange(history, from, to);
   for (const depth of DEPTHS) {
     if (range?.complete === true || range?.commits.length === MAX_COMMITS) return range;
-    if (!(await couldDeepen(history, [from, to], depth))) break;
+    try {
+      await folder.deepen(source, [from, to], depth, signal);
+    } catch (error) {
+      if (!(error instanceof GitFailure) || error.kind === "exit") throw error;
+      break;
+    }
     range = await knownRange(history, from, to);
   }
   if (range === undefined) throw new GitFailure("unknown-commit", "");

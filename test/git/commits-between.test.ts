@@ -251,11 +251,13 @@ describe("history in the mirror", () => {
     expect(host.requests).toHaveLength(before);
   });
 
-  test("without history from the host the answer is marked incomplete", async () => {
+  test("a host that gives no history is a failure, and is asked again by the next snapshot", async () => {
     const idOf = await writeHistory(host.directory, chain("m", 40));
     const snapshot = await open(idOf("m40"), idOf("m38"), idOf("m38"));
     host.behaviour = { status: 503 };
-    expect(await snapshot.commitsBetween(idOf("m38"), idOf("m40"))).toEqual({ commits: [], complete: false });
+    const asked = snapshot.commitsBetween(idOf("m38"), idOf("m40"));
+    await expect(asked).rejects.toThrow(RepositoryFailure);
+    await expect(asked).rejects.toThrow(/the host failed/);
     host.behaviour = "pass";
     const again = await open(idOf("m40"), idOf("m38"), idOf("m38"));
     expect(subjects(await again.commitsBetween(idOf("m38"), idOf("m40")))).toEqual(["m40", "m39"]);

@@ -13,10 +13,10 @@ export interface Snapshot extends RepositorySnapshot {
   lostChanges(change: ChangeRequest): Promise<ChangedPaths>;
   /**
    * The lost changes that the merge may take off the base branch although the head does not differ from the merge base: a commit of the
-   * head writes them, or may where its history is not known. A rebase applies each commit by itself, and a head with several merge bases
-   * may differ from another one of them.
+   * head writes them. A rebase applies each commit by itself, and a head with several merge bases may differ from another one of them.
+   * Unless `complete`, some commits of the head are not known, and these are all lost changes. @throws {RepositoryFailure}
    */
-  hiddenChanges(change: ChangeRequest): Promise<readonly string[]>;
+  hiddenChanges(change: ChangeRequest): Promise<HiddenChanges>;
   /** The paths that the change request changes: those that differ between the merge base and the head, and the hidden ones. */
   ownChanges(change: ChangeRequest): Promise<readonly string[]>;
   /** The inputs of an application at the commit with these entries, remembered or found. `others` are all other values that decide. */
@@ -26,6 +26,11 @@ export interface Snapshot extends RepositorySnapshot {
     others: readonly unknown[],
     find: () => Promise<FoundInputs>,
   ): Promise<FoundInputs>;
+}
+
+interface HiddenChanges {
+  readonly paths: readonly string[];
+  readonly complete: boolean;
 }
 
 /** The tree of a commit. Paths are clean. Symbolic links on the way are followed, except by `entryAt`. */

@@ -32,6 +32,7 @@ export function memorySnapshot(
   head: Files = base,
   refs: Readonly<Record<string, Revision>> = {},
   tip: Files = base,
+  commitsBetween?: RepositorySnapshot["commitsBetween"],
 ): MemorySnapshot {
   const trees = new Map<Revision, Files>([
     [MERGE_BASE, base],
@@ -76,6 +77,7 @@ export function memorySnapshot(
       return new Map(Object.entries(refs));
     },
     async commitsBetween(from, to) {
+      if (commitsBetween !== undefined) return commitsBetween(from, to);
       const paths = changedPaths(from, to);
       return { commits: from === to ? [] : [{ id: to, parents: [from], subject: "Change", paths }], complete: true };
     },

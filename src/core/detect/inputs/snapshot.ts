@@ -4,7 +4,6 @@ import type { Application } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { ChangedPaths } from "../../model/collections.js";
-import { only, RepositoryFailure } from "../../model/errors.js";
 import type { FoundInputs } from "../../model/input-set.js";
 import type { Json } from "../../model/json.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
@@ -47,9 +46,10 @@ export function openSnapshot(
     const [changed, lost] = await Promise.all([changedIn(change), lostIn(change)]);
     const shown = new Set(changed);
     const paths = lost.paths.filter((path) => !shown.has(path));
-    if (paths.length === 0) return [];
-    const commits = range(change.mergeBase, change.headRevision).catch(only(RepositoryFailure, () => UNKNOWN));
-    return writtenAmong(paths, await commits);
+    if (paths.length === 0) return { paths, complete: true };
+    const { commits, complete } = await range(change.mergeBase, change.headRevision);
+    const written = writtenBy(commits);
+    return { paths: complete ? paths.filter((path) => written.has(path)) : paths, complete };
   };
   return {
     list: (revision) => repository.list(revision),
@@ -70,7 +70,7 @@ export function openSnapshot(
     },
     lostChanges: lostIn,
     hiddenChanges: hiddenIn,
-    ownChanges: async (change) => [...(await changedIn(change)), ...(await hiddenIn(change))].sort(),
+    ownChanges: async (change) => [...(await changedIn(change)), ...(await hiddenIn(change)).paths].sort(),
     inputs: (entries, application, others, find) => inputs.find(entries, application, others, find, unknown),
   };
 }
@@ -93,12 +93,9 @@ async function lostChanges(
   return new ChangedPaths(changed.filter((path) => still.has(path)));
 }
 
-const UNKNOWN: CommitRange = { commits: [], complete: false };
-
 /** A merge of the base branch writes nothing: it brings what that has. */
-function writtenAmong(paths: readonly string[], { commits, complete }: CommitRange): readonly string[] {
-  const written = new Set(commits.flatMap(({ parents, paths }) => (parents.length < 2 ? paths : [])));
-  return complete ? paths.filter((path) => written.has(path)) : paths;
+function writtenBy(commits: CommitRange["commits"]): ReadonlySet<string> {
+  return new Set(commits.flatMap(({ parents, paths }) => (parents.length < 2 ? paths : [])));
 }
 
 const MAX_BYTES = 16 * 1024 * 1024;

@@ -2,7 +2,7 @@ import { isPattern, matchesName, matchesPath, mayMeanName } from "../../../confi
 import { LABELS, REPOSITORY_FILE, TEMPORARY_NAME_PREFIX } from "../../../names.js";
 import { type Application, type ApplicationSet, specText } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
-import { changeRequestKey } from "../../model/change-request.js";
+import { type ChangeRequest, changeRequestKey } from "../../model/change-request.js";
 import { ChangedPaths, mapInTurns, nextTurn } from "../../model/collections.js";
 import { counted } from "../../model/host-words.js";
 import { canonicalJson, jsonEqual } from "../../model/json.js";
@@ -11,6 +11,7 @@ import type { Settings } from "../../model/settings.js";
 import type { OpenedChange } from "../../ports/context.js";
 import type { Naming } from "../../ports/deployer.js";
 import type { FoundApplication, ManifestScan, ManifestScanner } from "../../ports/manifest-scanner.js";
+import type { Snapshot } from "../../ports/snapshot.js";
 import { mostSteps } from "../inputs/input-set.js";
 import { findInputReasons, HYDRATED, movingPositions, notMovingReason } from "../inputs/moving-sources.js";
 import {
@@ -126,6 +127,7 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
     allClaimed: paths.unclaimed.size <= MAX_ASKED && [...paths.unclaimed].every(isRead) && steps.left > 0,
     unread: unreadFiles(head, changedPaths),
     notes: [
+      ...(await unknownNotes(change, snapshot)),
       ...unreadableNotes(base, head, changedPaths),
       ...duplicateNotes(head, changedPaths),
       ...unknownNameNotes(names, changedPaths, settings),
@@ -237,6 +239,12 @@ function unreadFiles({ unreadable }: ManifestScan, changedPaths: readonly string
     const why = unreadable.get(file);
     return why?.mayHide === true ? [{ file, reason: why.reason }] : [];
   });
+}
+
+async function unknownNotes(change: ChangeRequest, snapshot: Snapshot): Promise<readonly string[]> {
+  if ((await snapshot.hiddenChanges(change)).complete) return [];
+  const what = `what ${change.baseBranch} changed since the branch left it counts as changed here, too`;
+  return [`The history of this branch is too long for svc to know all its commits: ${what}. Update the branch.`];
 }
 
 const MAX_NOTES = 20;

@@ -288,10 +288,10 @@ export function readsChanges(
 
 /** Tells whether a set reads what the merge may take off the base branch although the head does not differ from the merge base. */
 export async function readingHidden({ change, snapshot }: Commits): Promise<(set: ApplicationSet) => boolean> {
-  const hidden = await snapshot.hiddenChanges(change);
-  if (hidden.length === 0) return () => false;
+  const { paths } = await snapshot.hiddenChanges(change);
+  if (paths.length === 0) return () => false;
   const trees = await Promise.all([snapshot.tree(change.baseRevision), snapshot.tree(change.headRevision)]);
-  return (set) => readsChanges(set, change, hidden, trees);
+  return (set) => readsChanges(set, change, paths, trees);
 }
 
 /** Whether a git generator of the set reads one of these files. */

@@ -4,8 +4,10 @@ import { detect, scanSides } from "../../../../src/core/detect/scan/affected.js"
 import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
 import type { Application } from "../../../../src/core/model/application.js";
 import type { ChangeRequest } from "../../../../src/core/model/change-request.js";
+import { RepositoryFailure } from "../../../../src/core/model/errors.js";
 import type { JsonObject } from "../../../../src/core/model/json.js";
 import type { Settings } from "../../../../src/core/model/settings.js";
+import type { Snapshot } from "../../../../src/core/ports/snapshot.js";
 import { inlineCompute, TRUSTED_SCAN } from "../../../in-memory/inline-compute.js";
 import { sampleApplication } from "../../sample-application.js";
 import { CHANGE, type Files, memorySnapshot, nameOf, OWN_URL } from "../memory-snapshot.js";
@@ -35,6 +37,8 @@ interface Situation {
   readonly head: Files;
   /** The target branch by now. */
   readonly tip?: Files;
+  /** The history of the branch; one commit by default. */
+  readonly commitsBetween?: Snapshot["commitsBetween"];
   readonly live?: readonly Application[];
   readonly settings?: Partial<Settings>;
   readonly change?: Partial<ChangeRequest>;
@@ -67,11 +71,12 @@ const SETTINGS: Settings = {
   notes: [],
 };
 
-async function detection({ base, head, tip, live: running = [], settings = {}, change = {} }: Situation) {
+async function detection(situation: Situation) {
+  const { base, head, tip, live: running = [], settings = {}, change = {}, commitsBetween } = situation;
   const order = {
     change: { ...CHANGE, ...change },
     settings: { ...SETTINGS, ...settings },
-    snapshot: memorySnapshot(base, head, {}, tip),
+    snapshot: memorySnapshot(base, head, {}, tip, commitsBetween),
     nameOf,
     scanner: createManifestScanner(inlineCompute),
     signal: TRUSTED_SCAN.signal,
@@ -769,4 +774,31 @@ test("files that many ApplicationSets might read, by patterns that take long to 
   const found = await detection({ base: {}, head: { ...files, ...sets } });
   expect([found.applicationSets.length, found.allClaimed]).toEqual([250, false]);
   expect(process.cpuUsage(before).user / 1e6).toBeLessThan(4); // seconds of our own, however busy the machine is
+});
+
+describe("what the target branch changed since the branch left it", () => {
+  const files = { "apps/web/a.yaml": "a: 1", "apps/api/a.yaml": "a: 1" };
+  const situation = {
+    base: files,
+    head: { ...files, "apps/api/a.yaml": "a: 2" },
+    tip: { ...files, "apps/web/a.yaml": "a: 3" },
+    live: ["web", "api"].map((name) => live(name, spec(`apps/${name}`))),
+  };
+
+  test("counts as changed where not all commits of the branch are known, which a note says", async () => {
+    const commitsBetween = () => Promise.resolve({ commits: [], complete: false });
+    const { applications, notes } = await detection({ ...situation, commitsBetween });
+    expect(applications.map(({ name }) => name)).toEqual(["api", "web"]);
+    expect(notes).toEqual([
+      "The history of this branch is too long for svc to know all its commits: what main changed since the branch left it counts as changed here, too. Update the branch.",
+    ]);
+    const known = await detection(situation);
+    expect(known.applications.map(({ name }) => name)).toEqual(["api"]);
+    expect(known.notes).toEqual([]);
+  });
+
+  test("counts for nothing while the history cannot be read: nothing is detected then", async () => {
+    const commitsBetween = () => Promise.reject(new RepositoryFailure("git did not answer"));
+    await expect(detection({ ...situation, commitsBetween })).rejects.toThrow("git did not answer");
+  });
 });
