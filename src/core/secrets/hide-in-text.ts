@@ -166,30 +166,33 @@ function hiddenValue(value: Json, mark: Mark, holding: ReadonlySet<string> = NO_
   }
   if (!isJsonObject(value)) return value;
   // A parameter or an environment variable has its name beside its value, and a JSON patch its path.
-  const at =
-    typeof value.op === "string" && typeof value.path === "string" ? value.path.replaceAll("/", ".") : undefined;
-  const names = [value.name, value.key, at].filter((name) => typeof name === "string");
+  const at = typeof value.op === "string" && typeof value.path === "string" ? value.path.replaceAll("/", ".") : "";
+  const names = [value.name, value.key, at, `${at}.`].filter((name) => typeof name === "string");
   const named = names.some((name) => SENSITIVE.test(name) || holding.has(name));
   return mapMembers(value, (member, name) =>
     named && /^(?:value|string|array|map)$/.test(name) ? allHidden(member, mark) : hiddenMember(member, name, mark),
   );
 }
 
-/** The parameter of Helm that holds what this one names: `env[0].value` beside `env[0].name`, if that is `DB_PASSWORD`. */
+/** The parameter of Helm that holds what this one names: `env[0].value` beside `env[0].name` or `.key`, if that is `DB_PASSWORD`. */
 function namedBeside(name: Json | undefined, value: Json | undefined): readonly string[] {
-  const names =
-    typeof name === "string" && name.endsWith(".name") && typeof value === "string" && SENSITIVE.test(value);
-  return names ? [name.replace(/name$/, "value")] : [];
+  const names = typeof name === "string" && BESIDE.test(name) && typeof value === "string" && SENSITIVE.test(value);
+  return names ? [name.replace(BESIDE, ".value")] : [];
 }
 
+const BESIDE = /\.(?:name|key)$/;
 const NO_NAMES: ReadonlySet<string> = new Set();
 
 /** Members that are YAML in one text: Helm values, Kustomize's patches, and what a set patches its template with or generates from. */
 const TEXTS = new Set(["values", "patch", "templatePatch", "elementsYaml"]);
 
+/** At the end, the path of a JSON patch that writes all of an object's data. */
+const MAY_NAME_SECRET =
+  /pass|secret|token|credential|key|(?<![a-z])(?:string|binary)?data[.[/]|(?<![a-z])path["']?\s*:\s*["']?\/(?:string|binary)?data\b/i;
+
 /** A template, and what cannot be read, is hidden whole. */
 function hiddenText(text: string, mark: Mark): Json {
-  if (!/pass|secret|token|credential|key|(?<![a-z])(?:string|binary)?data[.[/]/i.test(text)) return text;
+  if (!MAY_NAME_SECRET.test(text)) return text;
   const { values, problems, repeats } = readYamlDocuments(text);
   const [value, ...others] = problems.length > 0 || repeats ? [] : values;
   const isRead = others.length === 0 && (isJsonObject(value) || isList(value));

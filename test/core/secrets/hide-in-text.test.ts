@@ -43,6 +43,10 @@ describe("a message shows no data of an object that it quotes", () => {
       "helm template . --set env[0].name=DB_PASSWORD --set env[0].value=hunter2 --set env[1].value=a",
       "--set env[0].value=(hidden) --set env[1].value=a",
     ],
+    [
+      "helm template . --set env[0].key=DB_PASSWORD --set env[0].value=hunter2 --set env[1].value=a",
+      "--set env[0].value=(hidden) --set env[1].value=a",
+    ],
     ["helm --set-string 'a.token=hun ter2' x", "--set-string 'a.token=(hidden) x"],
     ["Authorization: Bearer hunter2", "Authorization: Bearer (hidden)"],
     ["postgres://web:hunter2@db/x", "postgres://db/x"],

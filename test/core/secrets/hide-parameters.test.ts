@@ -24,15 +24,22 @@ describe("what looks secret in an Application is hidden, and its change stays vi
       { parameters: parameters({ "env[1].value": "S3CR3T-2", "env[1].name": "DB_PASSWORD" }) },
     ],
     [
+      "a parameter whose name another one has as key",
+      { parameters: parameters({ "env[1].key": "DB_PASSWORD", "env[1].value": "S3CR3T-1" }) },
+      { parameters: parameters({ "env[1].key": "DB_PASSWORD", "env[1].value": "S3CR3T-2" }) },
+    ],
+    [
       "a value whose name is a key",
       { valuesObject: { env: [{ key: "DB_PASSWORD", value: "S3CR3T-1" }] } },
       { valuesObject: { env: [{ key: "DB_PASSWORD", value: "S3CR3T-2" }] } },
     ],
-    ...["/data/dsn", "/stringData/dsn", "/spec/auth/password"].map((path): [string, Manifest, Manifest] => {
-      const patch = (value: string) => ({ patch: `- op: replace\n  path: ${path}\n  value: ${value}\n` });
-      const patches = (value: string) => ({ patches: [{ target: { name: "db" }, ...patch(value) }] });
-      return [`a patch of ${path}`, patches("S3CR3T-1"), patches("S3CR3T-2")];
-    }),
+    ...['"/data"', "/stringData", "/data/dsn", "/stringData/dsn", "/spec/auth/password"].map(
+      (path): [string, Manifest, Manifest] => {
+        const patch = (value: string) => ({ patch: `- op: replace\n  path: ${path}\n  value: {a: ${value}}\n` });
+        const patches = (value: string) => ({ patches: [{ target: { name: "db" }, ...patch(value) }] });
+        return [`a patch of ${path}`, patches("S3CR3T-1"), patches("S3CR3T-2")];
+      },
+    ),
     ["a value", { valuesObject: { db: { apiKey: "S3CR3T-1" } } }, { valuesObject: { db: { apiKey: "S3CR3T-2" } } }],
     [
       "everything below such a name",
