@@ -427,6 +427,28 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     expect(bot.changes()).toEqual([]);
   });
 
+  test("a set below the parent that stops leaving applications as they are shows what those get", async () => {
+    const setOf = (url: string, applicationsSync: string) =>
+      asYaml(shopsResource(url, names("it"), { namespace: "argocd", syncPolicy: { applicationsSync } }));
+    const bot = await family(host, {
+      files: (url) => ({
+        "children/kustomization.yaml": asYaml({ resources: ["always.yaml", "prod.yaml", "set.txt"] }),
+        "children/set.txt": setOf(url, "create-only"),
+        "shops/it/a.yaml": configMap("it", { value: "1" }),
+        "shops/old/a.yaml": configMap("old", { value: "1" }),
+      }),
+      prepare: async ({ argocd }, forge) => {
+        await argocd.deploy("root");
+        const one = generatedApplication("it", { repoURL: cloneUrlOf(forge), path: "shops/old" });
+        argocd.removeApplication("shop-it");
+        argocd.addApplication(one);
+        await argocd.deploy("shop-it");
+      },
+    });
+    const one = await bot.open({ "children/set.txt": setOf(cloneUrlOf(bot.forge), "sync") });
+    expect(bot.lastComment(one)).toContain("# create: ConfigMap guestbook/it");
+  });
+
   test("what goes with the applications of a set below one that the merge deletes is bound by its namespaces", async () => {
     const inner = (url: string) => ({
       ...shopsResource(url, names("leaf"), { namespace: "argocd", path: "lane" }),

@@ -241,10 +241,14 @@ async function belowSet(
     const toPreview = [
       ...changesToPreview([{ set, ...expansion, comparison }], running),
       ...changed.flatMap((application): readonly ChangeToPreview[] => {
-        if (!running.has(application)) return [];
+        const live = running.get(application);
+        if (live === undefined) return [];
         const of = (side: typeof expansion.base) => side.find((one) => one.name === application);
+        const [before, after] = [of(expansion.base), of(expansion.head)];
+        // What it generates as before replaces what its policy has left alone so far.
+        const isSame = before !== undefined && after !== undefined && specEqual(before.spec, after.spec);
         const origin = { kind: "generated", of: name, change: "changed" } as const;
-        return [{ application, origin, set, head: of(expansion.head), base: of(expansion.base) }];
+        return [{ application, origin, set, head: after, base: isSame ? live : before }];
       }),
     ];
     return toPreview.map((one) => ({
