@@ -2,7 +2,7 @@ import type { ApplicationName } from "../core/model/brand.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import { isFailed } from "../core/model/check.js";
 import { groupedBy } from "../core/model/collections.js";
-import { type Member, movesOf, withoutReview } from "../core/model/effect.js";
+import { type Member, movesOf, startOf, withoutReview } from "../core/model/effect.js";
 import type { LockLost } from "../core/model/event.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { Lock, Turn } from "../core/model/lock.js";
@@ -324,9 +324,9 @@ function movesText({ applications, applicationSets }: Plan): string {
 }
 
 function linesOf(member: Member): readonly string[] {
-  const moves = movesOf(member).map(({ what, from, to }) =>
-    what === "auto-sync" ? "turns auto-sync on" : `${what} moves from ${from || "nothing"} to ${to || "nothing"}`,
-  );
+  const moves = movesOf(member).map((move) => {
+    return startOf(move) ?? `${move.what} moves from ${move.from || "nothing"} to ${move.to || "nothing"}`;
+  });
   const follows = (member.follows ?? []).map((name) => `comes to follow ${withoutReview(name)}`);
   return [...moves, ...follows].map(
     (change) => `- ${code(member.application)}: ${sentence(shortened(change, MAX_MOVE))}`,

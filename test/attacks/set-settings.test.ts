@@ -195,7 +195,9 @@ describe.each(HOSTS)("the settings of an ApplicationSet on %s", (host) => {
         "shops/de/a.yaml": configMap("shop-de", { value: "2" }),
       });
       await bot.comment(one, "svc sync");
-      expect(bot.lastComment(one)).toContain("`shop-de`: a sync of root changes it; its definition turns auto-sync on");
+      expect(bot.lastComment(one)).toContain(
+        "`shop-de`: a sync of root changes it; its definition comes with an operation",
+      );
       expect(bot.changes()).toEqual([]);
     });
   });

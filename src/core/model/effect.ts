@@ -62,13 +62,14 @@ export type ReachedBy =
   | { readonly kind: "generated"; readonly by: string };
 
 export type DefinitionChange =
-  | { readonly kind: "unchanged" | "new" | "removed" | "unknown" }
+  | { readonly kind: "unchanged" | "removed" | "unknown" }
+  | { readonly kind: "new"; readonly moves?: readonly Move[] }
   /** `moves` is empty if only other members of it change. */
   | { readonly kind: "changed"; readonly moves: readonly Move[] };
 
 /** A change that nobody may make without an approval, whatever the rules say. Both texts are untrusted. */
 export interface Move {
-  readonly what: "repository" | "project" | "destination" | "auto-sync";
+  readonly what: "repository" | "project" | "destination" | "auto-sync" | "operation";
   readonly from: string;
   readonly to: string;
 }
@@ -112,12 +113,18 @@ export const NO_EFFECT: Effect = { members: [], applies: [] };
 
 /** What an approval is required for whatever the rules say. */
 export function movesOf({ definition }: Member): readonly Move[] {
-  return definition.kind === "changed" ? definition.moves : [];
+  return definition.kind === "changed" || definition.kind === "new" ? (definition.moves ?? []) : [];
 }
 
 /** Completes "follows". */
 export function withoutReview(name: string): string {
   return `${name} of this repository, which a push can change without a review`;
+}
+
+/** Says as a clause what a definition starts with that Argo CD then runs by itself; undefined of the other moves. */
+export function startOf({ what }: Move): string | undefined {
+  if (what === "operation") return "comes with an operation, which Argo CD runs at once, whatever the plan shows";
+  return what === "auto-sync" ? "turns auto-sync on" : undefined;
 }
 
 /** The own member of this name, so that `constructor` and the like from foreign input find nothing inherited. */

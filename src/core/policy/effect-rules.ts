@@ -3,7 +3,7 @@ import { strictest } from "../../config/rules/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { groupedBy } from "../model/collections.js";
-import { type Member, movesOf, ruledAs, whyBound, withoutReview } from "../model/effect.js";
+import { type Member, movesOf, ruledAs, startOf, whyBound, withoutReview } from "../model/effect.js";
 import type { Hold, HoldOf } from "../model/hold.js";
 import { listed } from "../model/host-words.js";
 import {
@@ -157,8 +157,9 @@ export function accessRulesFor(member: Member, command: AccessCommand, settings:
 }
 
 function needOf(member: Member, settings: Settings): string | undefined {
-  const moves = movesOf(member).map(({ what, from, to }) => {
-    return what === "auto-sync" ? "its definition turns auto-sync on" : `its ${what} moves from ${from} to ${to}`;
+  const moves = movesOf(member).map((move) => {
+    const start = startOf(move);
+    return start === undefined ? `its ${move.what} moves from ${move.from} to ${move.to}` : `its definition ${start}`;
   });
   const follows = (member.follows ?? []).map((name) => `it comes to follow ${withoutReview(name)}`);
   if (moves.length + follows.length > 0) return [...moves, ...follows].join("; ");

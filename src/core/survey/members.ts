@@ -22,8 +22,9 @@ import {
   type Effect,
   type Identity,
   type Member,
-  type ReachedBy,
   type Move,
+  movesOf,
+  type ReachedBy,
 } from "../model/effect.js";
 import { isJsonObject } from "../model/json.js";
 import { isPlanOf, type Plan, type PlannedFor } from "../model/plan/plan.js";
@@ -159,17 +160,13 @@ export function definitionChange(head: ApplicationSpec, before: readonly Applica
   return { kind: "changed", moves: [...new Map(moves.map((move) => [JSON.stringify(move), move])).values()] };
 }
 
-const OPERATES = "it comes with an operation, which Argo CD runs at once whatever is rendered";
-
 /** A member whose definition counts as changed although its spec is the same. @param operates it comes with an operation. */
 export function asChanged(member: Member, operates = false): Member {
-  const { definition } = member;
-  if (definition.kind === "new" && operates) return { ...member, problem: OPERATES };
-  if (definition.kind !== "unchanged" && definition.kind !== "changed") return member;
-  const known = definition.kind === "changed" ? definition.moves : [];
-  // As auto-sync: both deploy without anybody asking for it.
-  const moves = operates ? [...known, { what: "auto-sync", from: "off", to: "an operation" } as const] : known;
-  return { ...member, definition: { kind: "changed", moves } };
+  const { kind } = member.definition;
+  if (kind === "removed" || kind === "unknown" || (kind === "new" && !operates)) return member;
+  const operation = operates ? [{ what: "operation", from: "", to: "" } as const] : [];
+  const moves = [...movesOf(member), ...operation];
+  return { ...member, definition: { kind: kind === "new" ? "new" : "changed", moves } };
 }
 
 /** Whether its file, or its set, gives an application an operation. */
