@@ -22,8 +22,8 @@ import type { GitHubClient } from "./client.js";
 import { GITHUB } from "./words.js";
 
 /**
- * GitHub may have refused because it had not computed these yet, or not counted the status that svc had just set, without which it
- * is blocked: https://github.com/salemove/pipeline-lib/pull/88. If the refusal had another cause, one more try does no harm.
+ * Merge states in which one more try may succeed, and does no harm: GitHub may have refused before it had computed the state, or
+ * before it counted the status that svc had just set (`blocked`): https://github.com/salemove/pipeline-lib/pull/88.
  */
 const EARLY = ["clean", "unstable", "has_hooks", "blocked"];
 
@@ -68,7 +68,8 @@ async function merge(
     const pull = await getPull(client, change);
     if (pull.merged && pull.head.sha === change.headRevision) break;
     const computing = pull.state === "open" && typeof pull.mergeable !== "boolean";
-    const computed = mayHaveComputed && pull.state === "open" && EARLY.includes(pull.mergeable_state ?? "");
+    const mayRepeat = mayHaveComputed && pause !== undefined && pull.state === "open";
+    const computed = mayRepeat && EARLY.includes(pull.mergeable_state ?? "");
     if (!computing && !computed) {
       if ((await queueOf(client, change)) !== undefined) return enqueue(client, change, confirm, clock);
       return { kind: "refused", reason: attempted.reason };

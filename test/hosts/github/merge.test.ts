@@ -179,6 +179,20 @@ describe("405", () => {
     expect(clock.sleeps).toEqual([5000, 10_000, 15_000]);
   });
 
+  test("is not told as still computing once GitHub has computed it, after half a minute", async () => {
+    const { host, api } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
+    api.put(`${PULL}/merge`).times(4).reply(405, { message: "At least 1 approving review is required." });
+    api
+      .get(PULL)
+      .times(6)
+      .reply(200, pull({ mergeable: null }));
+    api.get(PULL).reply(200, pull({ mergeable: true, mergeable_state: "blocked" }));
+    api.post("/graphql").reply(200, { data: { repository: { pullRequest: NO_QUEUE } } });
+    const reason = expect.stringContaining("At least 1 approving review is required.");
+    expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason });
+  });
+
   test("means success when somebody merged the same head meanwhile", async () => {
     const { host, api } = githubUnderTest();
     api.get(PULL).reply(200, pull());
