@@ -328,13 +328,13 @@ const openedSchema = z.object({ iid: numberField });
 async function openRevert(client: GitLabClient, change: ChangeRequest, branch: string, asker: User): Promise<number> {
   const { repository, number, baseBranch, title } = change;
   const asked = `open a merge request for ${branch} of ${repository}`;
-  const answer = await client.ask(asked, (gitlab) =>
+  const { iid } = await client.read(openedSchema, asked, (gitlab) =>
     new MergeRequests(gitlab).create(repository, branch, baseBranch, revertTitle(title), {
       description: revertBody(`!${number}`, number, asker),
       removeSourceBranch: true,
     }),
   );
-  return openedSchema.parse(answer).iid;
+  return iid;
 }
 
 /** A branch that is not there is gone. */

@@ -394,3 +394,21 @@ test("an open revert is looked for among the merge requests of our own account a
   const outcome = await host.revert(change, { id: "4711", login: "bo", bot: false });
   expect(outcome).toEqual({ kind: "opened", number: 18, known: true });
 });
+
+test("a revert is found where GitLab does not tell its number", async () => {
+  const { host, api } = mergeUnderTest();
+  const branch = "svc-revert-17-by-4711";
+  const listed = (found: readonly object[]) => api.get(`${PROJECT}/merge_requests`).query(true).reply(200, found);
+  api.get("/user").reply(200, { id: 7, username: "svc" });
+  listed([]);
+  api.get(MERGE_REQUEST).reply(200, { merge_commit_sha: OTHER });
+  listed([]);
+  listed([]);
+  api.delete(`${PROJECT}/repository/branches/${branch}`).reply(404, { message: "404 Branch Not Found" });
+  api.post(`${PROJECT}/repository/branches`).query(true).reply(201, { name: branch });
+  api.post(`${PROJECT}/repository/commits/${OTHER}/revert`).times(2).reply(201, {});
+  api.post(`${PROJECT}/merge_requests`).reply(201, {});
+  listed([{ iid: 18, source_branch: branch, target_branch: "main", author: { id: 7 } }]);
+  const outcome = await host.revert(change, { id: "4711", login: "bo", bot: false });
+  expect(outcome).toEqual({ kind: "opened", number: 18, known: false });
+});
