@@ -8,7 +8,18 @@ import { minuteText } from "../core/model/time.js";
 import type { Facts } from "../core/policy/facts.js";
 import { SERVICE } from "../names.js";
 import { markerLine } from "./marker.js";
-import { capitalised, code, codes, joined, type Links, applicationLink, firstLines, shortened } from "./parts.js";
+import {
+  applicationLink,
+  block,
+  capitalised,
+  code,
+  codes,
+  cutBlocks,
+  firstLines,
+  joined,
+  type Links,
+  shortened,
+} from "./parts.js";
 
 /** What became of a plan since, apart from its locks. */
 export interface Present {
@@ -196,16 +207,17 @@ function namesOf(some: readonly FollowedApplication[]): string {
 export function renderRolloutFailure(rollout: Rollout, links: Links, words: HostWords): string {
   const failed = rollout.applications.filter(({ state }) => state.kind === "failed");
   const commit = code(rollout.merged.slice(0, 8));
+  const lines = firstLines(
+    failed.map((one) => lineOf(one, links)),
+    MOST_LISTED,
+  );
   return [
     markerLine({ kind: "rollout" }),
     `## ${SERVICE} Failed after the merge`,
     "",
     `❌ This ${words.short} was merged as ${commit}, and ${counted(failed.length, "application")} ${failed.length === 1 ? "has" : "have"} not rolled out:`,
     "",
-    ...firstLines(
-      failed.map((one) => lineOf(one, links)),
-      MOST_LISTED,
-    ),
+    ...cutBlocks([block(lines.join("\n"))], words.maxComment / 2).map(({ text }) => text),
     ...(rollout.approval === "given" ? [] : ["", unapproved(rollout)]),
     "",
     `Repair it in Argo CD or by another ${words.short}, or comment ${code(`${words.command} revert`)} to take the merge back.`,
