@@ -233,8 +233,14 @@ export function escapeHtml(text: string): string {
 export function sentence(text: string): string {
   const line = oneLine(shortened(text, 1000));
   if (!line.includes("$")) return escaped(line);
-  const words = line.split(" ").map((word) => (word.includes("$") ? code(word) : escaped(word)));
+  const words = line.split(" ").map((word) => (word.includes("$") ? codeIn(word) : escaped(word)));
   return words.join(" ");
+}
+
+/** Quotes around a word and what ends a sentence stay outside. */
+function codeIn(word: string): string {
+  const [, before = "", name = "", after = ""] = /^(["']*)(.*?)([.,:;!?"']*)$/.exec(word) ?? [];
+  return `${before}${code(name)}${after}`;
 }
 
 function escaped(text: string): string {

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { pack, plainName, sentence } from "../../src/comments/parts.js";
+import { pack, plainName, sentence, warning } from "../../src/comments/parts.js";
 
 const LIMIT = 100;
 const section = fc.constantFrom("### Application: `web`", "### Application: `api`", undefined);
@@ -48,5 +48,11 @@ test.each(["web", "argocd/web", "shop-1.example.com", "a"])("a harmless name sta
 });
 
 test("words with a dollar sign are code in a sentence, since hosts show what stands between two of them as a formula", () => {
-  expect(sentence("reads $HOME and ${A}_$B, *not* `$x`")).toBe("reads `$HOME` and `${A}_$B,` \\*not\\* `` `$x` ``");
+  expect(sentence("reads $HOME and ${A}_$B, *not* `$x`")).toBe("reads `$HOME` and `${A}_$B`, \\*not\\* `` `$x` ``");
+});
+
+test("the quotes around words with a dollar sign, and what ends a sentence, are no code", () => {
+  expect(sentence('reads "$values/web.yaml".')).toBe('reads "`$values/web.yaml`".');
+  expect(warning("reads $(HOME)/x.")).toBe("⚠️ Reads `$(HOME)/x`.");
+  expect(warning("reads '$'")).toBe("⚠️ Reads '`$`'.");
 });
