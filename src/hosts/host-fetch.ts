@@ -57,6 +57,8 @@ export type HostFetch = (address: string | URL, request?: HostRequest) => Promis
 
 interface HostFetchOptions {
   readonly words: FailureWords;
+  /** Sent with each request. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** The only origin that receives requests, and so the credentials. */
   readonly origin: string;
   readonly clock: Clock;
@@ -255,7 +257,8 @@ async function tryOnce(
     for (let redirects = 0; ; redirects += 1) {
       refuseForeignOrigin(options, url);
       const timeoutMs = Math.max(1, deadline - performance.now());
-      const headers = { accept: "*/*", "user-agent": SERVICE, ...request.headers, "accept-encoding": "gzip" };
+      const usual = { accept: "*/*", "user-agent": SERVICE, ...options.headers };
+      const headers = { ...usual, ...request.headers, "accept-encoding": "gzip" };
       const limits = { timeoutMs, maxBytes: MAX_ANSWER_BYTES, signal: request.signal };
       const sent = { url, method, headers, body: request.body };
       const { status, bytes, ...given } = await requestBytes(connectionsOfProcess(), sent, limits);

@@ -133,6 +133,8 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   const waits = (until: Date) => options.waits.begin({ host: "hosta", account: undefined, reason: "asked", until });
   const hostFetch = createHostFetch({
     words: GITHUB,
+    // https://docs.github.com/rest/about-the-rest-api/api-versions
+    headers: { "x-github-api-version": "2022-11-28" },
     origin: new URL(options.apiUrl).origin,
     clock: options.clock,
     requestTimeoutMs: options.requestTimeoutMs,

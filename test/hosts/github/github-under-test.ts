@@ -40,7 +40,7 @@ export function githubUnderTest({ installed = true, key = privateKey, log = kept
   const clock = skippingClock();
   const parts = hostParts(clock, log);
   const host = createGitHubHost({ appId: 12, privateKey: key, aliases: ["git.example.com"] }, parts);
-  const api = nock("https://api.github.com");
+  const api = nock("https://api.github.com", { reqheaders: { "x-github-api-version": "2022-11-28" } });
   const id = (installations += 1);
   if (installed) {
     api.get("/repos/acme/deploy/installation").reply(200, { id }, { "x-github-enterprise-version": version });
@@ -51,7 +51,7 @@ export function githubUnderTest({ installed = true, key = privateKey, log = kept
 
 export function mintToken(installation: number, token = "ghs_secret"): void {
   registerSecret("an installation token", token);
-  nock("https://api.github.com")
+  nock("https://api.github.com", { reqheaders: { "x-github-api-version": "2022-11-28" } })
     .post(`/app/installations/${installation}/access_tokens`)
     .reply(201, { token, expires_at: "2099-01-01T00:00:00Z", permissions: { contents: "read" } });
 }
