@@ -283,6 +283,7 @@ describe.each(HOSTS)("the store on %s", (host) => {
       redis.server.thaw();
     }
     await untilReady(bot);
+    await bot.idle();
     await bot.stores.connection?.run((connected) => connected.hset(`${KEYS.deployment}api`, "other", '{"v":2}'));
     await bot.stores.reindex();
     await bot.service.reconcile();
