@@ -11,7 +11,15 @@ import {
 } from "../http/redis.js";
 import { EventRun } from "./event-run.js";
 import { createInProcessQueue, fieldsOf, type QueueOptions, type QueueTiming } from "./in-process.js";
-import { BELL_CHANNEL, LaneStore, type Pushed, readEventRecord, type Taken, UNTOLD_KEY } from "./lane-store.js";
+import {
+  BELL_CHANNEL,
+  eventsKey,
+  LaneStore,
+  type Pushed,
+  readEventRecord,
+  type Taken,
+  UNTOLD_KEY,
+} from "./lane-store.js";
 
 /** The events of a killed replica resume after its lease and at most two looks: within 20 seconds. */
 const QUEUE_TIMING: QueueTiming = {
@@ -245,7 +253,8 @@ class DurableQueue implements EventQueue {
 
   async #leave(change: string, text: string, fence: string): Promise<void> {
     if (!this.#reported.has(text)) {
-      this.#options.log.error({ change }, "event of another version of this service: run one version everywhere");
+      const key = eventsKey(change);
+      this.#options.log.error({ change, key }, "event of another version of this service: run one version everywhere");
     }
     this.#reported.add(text);
     await this.#lanes.leave(change, fence);

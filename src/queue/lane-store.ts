@@ -247,10 +247,15 @@ export class LaneStore {
   }
 }
 
+/** The list of a lane's events. */
+export function eventsKey(change: string): string {
+  return `${KEYS.queue}:events:${change}`;
+}
+
 /** The keys of a lane: its events in order, its state, and the lease of the running event. */
 function laneKeys(change: string) {
   return {
-    events: `${KEYS.queue}:events:${change}`,
+    events: eventsKey(change),
     state: `${KEYS.queue}:state:${change}`,
     lease: `${KEYS.queue}:lease:${change}`,
   } as const;

@@ -41,7 +41,7 @@ if ARGV[3] ~= "" then
     -- A search of the text costs a fifth of decoding it and rules out most events.
     if string.find(waiting, '"kind":"updated"', 1, true) and not (running and i == 1) then
       local readable, value = pcall(cjson.decode, waiting)
-      if readable and type(value) == "table" and value.v == 1 and value.event.kind == "updated" then
+      if readable and type(value) == "table" and value.v == 1 and type(value.event) == "table" and value.event.kind == "updated" then
         redis.call("LREM", KEYS[1], 1, waiting)
         answer[#answer + 1] = waiting
         if i == 1 then

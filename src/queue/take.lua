@@ -21,7 +21,7 @@ if redis.call("EXISTS", KEYS[4]) == 1 then return { "held", now } end
 
 local function kind_of(text)
   local readable, value = pcall(cjson.decode, text)
-  if readable and type(value) == "table" and value.v == 1 then return value.event.kind end
+  if readable and type(value) == "table" and value.v == 1 and type(value.event) == "table" then return value.event.kind end
   return ""
 end
 local entries = redis.call("LRANGE", KEYS[1], 0, -1)

@@ -390,10 +390,13 @@ test("a run whose start Redis has lost in a failover ends once another replica h
   await after.endAll(second.queue);
 });
 
-test("an event of another version is reported once and left to a replica that can read it", async () => {
+test.each([
+  ["of another version", { v: 2, event: { kind: "updated" } }],
+  ["without its event", { v: 1, is: { kind: "updated" } }],
+])("a record %s is reported once with its key, and left to a replica that can read it", async (_name, record) => {
   const runs = new Runs();
   const { queue, lines } = startReplica(runs.run);
-  const text = JSON.stringify({ v: 2, event: { kind: "updated" } });
+  const text = JSON.stringify(record);
   const change = "hosta/acme/deploy/9";
   await raw.rpush(`svc:{queue}:events:${change}`, text);
   await raw.hset(`svc:{queue}:state:${change}`, "scheduled", "1", "generation", "1");
@@ -404,7 +407,9 @@ test("an event of another version is reported once and left to a replica that ca
   await queue.push(commented(1));
   await runs.end(0);
   expect(await raw.lrange(`svc:{queue}:events:${change}`, 0, -1)).toEqual([text]);
-  expect(lines.filter(({ level }) => level === "error").map(({ fields }) => fields)).toEqual([{ change }]);
+  expect(lines.filter(({ level }) => level === "error").map(({ fields }) => fields)).toEqual([
+    { change, key: `svc:{queue}:events:${change}` },
+  ]);
 });
 
 test("a failed run is retried, and stays failed after the last pause", async () => {
