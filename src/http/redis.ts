@@ -84,22 +84,29 @@ interface Failure {
   readonly message: string;
   readonly code: string | undefined;
   readonly command: string | undefined;
+  /** Texts among the arguments of the command. They may be secret. */
+  readonly args: readonly string[];
 }
 
 export function failureOf(error: unknown): Failure {
   const parsed = failure.safeParse(error);
-  if (!parsed.success) return { name: "", message: "", code: undefined, command: undefined };
+  if (!parsed.success) return { name: "", message: "", code: undefined, command: undefined, args: [] };
   const { name, message, code, command, errors, lastNodeError } = parsed.data;
   // Node wraps the failures of a host's addresses in an AggregateError; ioredis does so for the nodes of a cluster.
   const inner = errors?.[0] ?? lastNodeError;
-  return inner === undefined ? { name, message, code, command: command?.name } : failureOf(inner);
+  if (inner !== undefined) return failureOf(inner);
+  const args = (command?.args ?? []).filter((one) => typeof one === "string");
+  return { name, message, code, command: command?.name, args };
 }
 
 const failure = z.object({
   name: z.string(),
   message: z.string(),
   code: z.string().optional().catch(undefined),
-  command: z.object({ name: z.string() }).optional().catch(undefined),
+  command: z
+    .object({ name: z.string(), args: z.array(z.unknown()).optional() })
+    .optional()
+    .catch(undefined),
   errors: z.array(z.unknown()).optional().catch(undefined),
   lastNodeError: z.unknown().optional(),
 });

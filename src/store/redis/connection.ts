@@ -9,7 +9,7 @@ import {
   type StoreConnection,
   withoutArguments,
 } from "../../http/redis.js";
-import { STORE_TITLE } from "../../names.js";
+import { KEYS, SERVICE, STORE_TITLE } from "../../names.js";
 import type { RedisConfig } from "./redis-config.js";
 
 /** How long the first commands wait for the first connection: under a second, including the command itself. */
@@ -325,12 +325,20 @@ function unavailable(problem: string, error?: unknown): StoreUnavailable {
 
 function refused(error: unknown): StoreUnavailable | StoredValueUnreadable {
   if (replyCode(error) === "WRONGTYPE") {
-    const text = `a value of this service in ${STORE_TITLE} was overwritten by another program`;
+    const key = keyOf(error);
+    const cure = key === undefined ? "" : `: delete the key ${key}`;
+    const text = `a value of this service in ${STORE_TITLE} was overwritten by another program${cure}`;
     return new StoredValueUnreadable(text, { cause: withoutArguments(error) });
   }
   return new StoreUnavailable(`${STORE_TITLE} refused a command: ${describeProblem(error) ?? "unknown problem"}`, {
     cause: withoutArguments(error),
   });
+}
+
+/** The only one of our keys in a command that failed; those of sessions are secrets. */
+function keyOf(error: unknown): string | undefined {
+  const [key, other] = failureOf(error).args.filter((one) => one.startsWith(`${SERVICE}:`));
+  return other === undefined && key?.startsWith(KEYS.session) === false ? key : undefined;
 }
 
 function placeOf(config: RedisConfig): string {

@@ -206,7 +206,15 @@ describe("what stands in Redis", () => {
   test("a value of another type under one of our keys is reported", async () => {
     await raw.rpush("svc:lock:web", "x");
     await expect(stores.locks.acquire(request, now)).rejects.toThrow(StoredValueUnreadable);
-    await expect(stores.locks.find(web)).rejects.toThrow(StoredValueUnreadable);
+    await expect(stores.locks.find(web)).rejects.toThrow(/ delete the key svc:lock:web$/);
+    await expect(stores.waiting.join(web, holder)).resolves.toBe(1);
+    await raw.set("svc:waiting:api", "x");
+    await expect(stores.waiting.join(applicationName("api"), holder)).rejects.toThrow(
+      / delete the key svc:waiting:api$/,
+    );
+    await raw.rpush("svc:session:secret", "x");
+    const read = new Promise((_, reject) => stores.sessions.get("secret", reject));
+    await expect(read).rejects.toThrow(/^(?!.*secret)/);
   });
 
   test.each(["{", JSON.stringify({ v: 2 }), JSON.stringify({ v: 1, plan: {} })])(
