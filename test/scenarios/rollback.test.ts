@@ -135,48 +135,68 @@ describe.each(HOSTS)("rollback on %s", (host) => {
     expect(await bot.deployed(one)).toEqual([]);
   });
 
-  test("puts back the definition of a child that renders another repository, also after a push that takes the change back", async () => {
-    const charts = "acme/charts";
-    const source = (repoURL: string, targetRevision: string) => ({ repoURL, path: "child", targetRevision });
-    const childOf = (repoURL: string, revision: string) => ({
-      "apps/root/child.yaml": asYaml(
-        applicationResource("child", { repoURL, spec: { source: source(repoURL, revision) } }),
-      ),
-    });
-    const asCharts = (url: string) => url.replace(REPOSITORY, charts);
-    const bot = await startBot({
-      host,
-      applications: ["root", "child"],
-      resources: (url) => ({
-        root: { spec: { destination: { server: "https://kubernetes.default.svc", namespace: "argocd" } } },
-        child: {
-          annotations: { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/child" },
-          spec: { source: source(asCharts(url), "v1") },
+  test.each([
+    ["with its parent", ["svc sync"]],
+    ["after its parent", ["svc sync -a root", "svc sync"]],
+  ])(
+    "puts back the child of other repositories that was deployed %s, also after a push that takes that back",
+    async (_, syncs) => {
+      const charts = "acme/charts";
+      const source = (repoURL: string, targetRevision: string) => ({ repoURL, path: "child", targetRevision });
+      const childOf = (repoURL: string, revision: string) => ({
+        "apps/root/child.yaml": asYaml(
+          applicationResource("child", { repoURL, spec: { source: source(repoURL, revision) } }),
+        ),
+      });
+      const asCharts = (url: string) => url.replace(REPOSITORY, charts);
+      const bot = await startBot({
+        host,
+        applications: ["root", "child"],
+        resources: (url) => ({
+          root: { spec: { destination: { server: "https://kubernetes.default.svc", namespace: "argocd" } } },
+          child: {
+            annotations: { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/child" },
+            spec: { source: source(asCharts(url), "v1") },
+          },
+        }),
+        files: (url) => ({
+          "argocd/child.yaml": null,
+          "apps/root/configmap.yaml": null,
+          ...childOf(asCharts(url), "v1"),
+        }),
+        prepare: async (_world, forge) => {
+          await forge.createRepository(charts, { "README.md": "charts\n" });
+          for (const value of ["v1", "v2"]) {
+            await forge.pushToBranch(charts, value, { "child/configmap.yaml": configMap("child", { value }) });
+          }
         },
-      }),
-      files: (url) => ({
-        "argocd/child.yaml": null,
-        "apps/root/configmap.yaml": null,
-        ...childOf(asCharts(url), "v1"),
-      }),
-      prepare: async (_world, forge) => {
-        await forge.createRepository(charts, { "README.md": "charts\n" });
-        for (const value of ["v1", "v2"]) {
-          await forge.pushToBranch(charts, value, { "child/configmap.yaml": configMap("child", { value }) });
-        }
-      },
-    });
-    const chartsUrl = asCharts(cloneUrlOf(bot.forge));
-    const one = await bot.open(childOf(chartsUrl, "v2"));
-    bot.expectChanges("sync root", "sync child", "update child");
-    await bot.comment(one, "svc sync");
-    expect(bot.liveValue("child")).toBe("v2");
-    await bot.push(one, childOf(chartsUrl, "v1"));
-    expect(bot.lastComment(one)).toContain("### Application: `child`");
+      });
+      const chartsUrl = asCharts(cloneUrlOf(bot.forge));
+      const one = await bot.open(childOf(chartsUrl, "v2"));
+      bot.expectChanges("sync root", "sync child", "update child");
+      for (const sync of syncs) await bot.comment(one, sync);
+      expect(bot.liveValue("child")).toBe("v2");
+      await bot.push(one, childOf(chartsUrl, "v1"));
+      // Where svc wrote its definition, a sync writes the one of the target branch.
+      expect(bot.lastComment(one).includes("### Application: `child`")).toBe(syncs.length === 1);
+      await bot.comment(one, "svc rollback");
+      expect(bot.lastComment(one)).toContain("**2 applications rolled back**");
+      expect(bot.argocd.application("child")?.spec.source?.targetRevision).toBe("v1");
+      expect(bot.liveValue("child")).toBe("v1");
+    },
+  );
+
+  test("deploys what somebody pinned in Argo CD, which the plan leaves out", async () => {
+    const bot = await startBot({ host });
+    await bot.forge.pushToBranch(REPOSITORY, "v1", changeOf(["web"], "0"));
+    const one = await synced(bot, ["web", "api"]);
+    bot.argocd.addApplication(bot.resourceOf("web", { targetRevision: "v1" }));
+    await bot.push(one, changeOf(["web", "api"], "3"));
+    expect(bot.lastComment(one)).toContain("- `web`: no source of it follows main");
     await bot.comment(one, "svc rollback");
     expect(bot.lastComment(one)).toContain("**2 applications rolled back**");
-    expect(bot.argocd.application("child")?.spec.source?.targetRevision).toBe("v1");
-    expect(bot.liveValue("child")).toBe("v1");
+    expect([bot.liveValue("web"), bot.liveValue("api")]).toEqual(["0", "1"]);
+    expect(await bot.deployed(one)).toEqual([]);
   });
 
   test("leaves a spec alone that is not the one this PR wrote", async () => {

@@ -7,9 +7,8 @@ import { applicationName, type ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
 import { allInTurns, mapInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
-import { NO_EFFECT } from "../model/effect.js";
 import type { LockAttempt } from "../model/lock.js";
-import { type ApplicationPlan, isPlanOf, type Plan, type Preview } from "../model/plan/plan.js";
+import { type ApplicationPlan, isPlanOf, type Plan, type Preview, unplanned } from "../model/plan/plan.js";
 import type { CommandResult } from "../model/result.js";
 import type { Subject } from "../model/subject.js";
 import { byNameAlone } from "../policy/effect-rules.js";
@@ -277,11 +276,6 @@ function unlooked({ previews }: Plan, asked: ReadonlySet<string>, previewed: rea
 
 function byName(left: ApplicationPlan, right: ApplicationPlan): number {
   return left.application < right.application ? -1 : left.application > right.application ? 1 : 0;
-}
-
-function unplanned(application: ApplicationName, sourceFile: string | undefined): ApplicationPlan {
-  const common = { application, sourceFile, warnings: [], atMerge: undefined, effect: NO_EFFECT };
-  return { kind: "unplanned", lock: { kind: "not-needed" }, ...common };
 }
 
 /** The subjects of a plan, and the plan of each in the same order. */

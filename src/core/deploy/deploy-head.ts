@@ -222,6 +222,7 @@ function recordOf(
     uid: live.uid,
     change: changeRequestRef(change),
     revision: change.headRevision,
+    baseBranch: change.baseBranch,
     baseRevision: change.baseRevision,
     basePinned,
     outcome: "started",

@@ -1,8 +1,11 @@
 import { type Application, destinationOf, IN_CLUSTER, isAutoSynced } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
+import type { ChangeRequest } from "../model/change-request.js";
 import { allInTurns, groupedBy } from "../model/collections.js";
+import type { Deployment } from "../model/deployment.js";
 import { definedWith, type Member } from "../model/effect.js";
-import { type Plan, tellsReach } from "../model/plan/plan.js";
+import { ifReadable } from "../model/errors.js";
+import { type Plan, tellsReach, unplanned } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { ReachedFacts } from "../policy/facts.js";
 import type { CommandContext, Stoppable } from "../ports/context.js";
@@ -107,6 +110,21 @@ async function withRunning(
 }
 
 /**
+ * The plan with what this change request deployed to its present target branch and the plan does not name, such as an application
+ * that somebody gave another revision in Argo CD. Of another target branch, nobody knows the rules.
+ */
+function withDeployed(
+  plan: Plan,
+  records: readonly Deployment[],
+  { baseBranch }: Pick<ChangeRequest, "baseBranch">,
+): Plan {
+  const known = new Set(plan.applications.map(({ application }) => application));
+  const left = records.filter((one) => one.baseBranch === baseBranch && !known.has(one.application));
+  const added = left.map(({ application }) => unplanned(application, undefined));
+  return { ...plan, applications: [...plan.applications, ...added] };
+}
+
+/**
  * `boundAfresh` for a rollback, with all that it may reach. If it prunes, the rules of the children that only the cluster has hold as
  * well.
  */
@@ -115,16 +133,19 @@ export async function boundToRollBack(
   prunes: boolean,
   context: BindingSource &
     LeftOverSource &
-    Pick<CommandContext, "clock" | "change"> & {
+    Pick<CommandContext, "clock" | "change" | "deployments"> & {
       readonly deployer: Pick<Deployer, "findApplication" | "listApplications">;
     },
 ): Promise<Plan> {
-  const { deployer, signal, clock } = context;
-  const running = await deployer.listApplications(signal, clock.now());
-  const whole = await withRunning(plan, running, context);
+  const { deployer, signal, clock, deployments, change } = context;
+  const [running, records] = await Promise.all([
+    deployer.listApplications(signal, clock.now()),
+    ifReadable(deployments.ofChange(change), []),
+  ]);
+  const whole = await withRunning(withDeployed(plan, records, change), running, context);
   if (!prunes) return boundNow(whole, running, context);
   const parents = await parentsHere(context);
-  const found = await allInTurns(plan.applications, async ({ application: name }) => {
+  const found = await allInTurns(whole.applications, async ({ application: name }) => {
     const live = parents.has(name) ? await deployer.findApplication(name) : undefined;
     return live === undefined ? [] : [{ name, live }];
   });

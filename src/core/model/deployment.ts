@@ -13,6 +13,8 @@ export interface Deployment {
   readonly change: ChangeRequestRef;
   /** The head commit of the last attempt to deploy. */
   readonly revision: Revision;
+  /** The target branch of the change request then; undefined in records of older versions. */
+  readonly baseBranch?: string | undefined;
   /** Where the target branch was then. */
   readonly baseRevision?: Revision | undefined;
   /** What a rollback deploys depends on the target branch and on immutable things only. */

@@ -2,7 +2,7 @@ import type { GivenDefinition } from "../application.js";
 import type { ApplicationName, Revision } from "../brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../change-request.js";
 import type { CheckResult } from "../check.js";
-import type { Effect, Member } from "../effect.js";
+import { type Effect, type Member, NO_EFFECT } from "../effect.js";
 import type { Message } from "../host-words.js";
 import type { Lock, Turn } from "../lock.js";
 import type { DefinedIn } from "../settings.js";
@@ -267,6 +267,12 @@ export function waitsForApproval(plan: Plan): boolean {
     applicationSets.some(({ withheld }) => withheld === true) ||
     previews.some((one) => isPreviewWithheld(one.content))
   );
+}
+
+/** An application that a plan leaves out. */
+export function unplanned(application: ApplicationName, sourceFile: string | undefined): ApplicationPlan {
+  const common = { application, sourceFile, warnings: [], atMerge: undefined, effect: NO_EFFECT };
+  return { kind: "unplanned", lock: { kind: "not-needed" }, ...common };
 }
 
 /** Whether a plan tells all that a deployment of the application reaches, rendered or by what its ApplicationSets generate. */
