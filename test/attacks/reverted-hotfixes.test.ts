@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
-import { apart, asYaml, changeOf, configMap } from "../scenarios/resources.js";
+import { apart, applicationResource, asYaml, changeOf, configMap } from "../scenarios/resources.js";
 import { cloneUrlOf, generatedApplication, git, runsShops, shops, shopsResource } from "../scenarios/sets.js";
 
 const AUTO_MERGE = { auto_merge: true };
@@ -126,10 +126,46 @@ describe.each(HOSTS)("on %s, a hotfix that reached the base branch after the pla
       await bot.comment(one, "svc plan");
       bot.expectChanges("sync web");
       await bot.comment(one, "svc sync");
-      expect(bot.answers(one).join("\n")).toContain("the base branch changed what it reads");
+      expect(bot.answers(one).join("\n")).toContain("the base branch changed files that its generators read");
       expect(bot.seen(one).state).toBe("open");
     },
   );
+
+  test("that gives an ApplicationSet of a chart a folder is not hidden by the end of a file that defined it as well", async () => {
+    const folder = "{{ .path.basename }}";
+    const options = { name: folder, namespace: "argocd", path: `shops/${folder}` };
+    const reads = { directories: [{ path: "shops/*" }] };
+    const bot = await startBot({
+      host,
+      git: true,
+      applications: [],
+      config: { defaults: { ...AUTO_MERGE, merge_method: "rebase" } },
+      files: (url) => ({
+        "argocd/root.yaml": asYaml(applicationResource("root", { repoURL: url, path: "root" })),
+        "root/Chart.yaml": "apiVersion: v2\nname: root\nversion: 1.0.0\n",
+        "root/values.yaml": `folder: "${folder}"\npath: '"${options.path}"'\n`,
+        "root/templates/set.yaml": shops(url, git(url, reads), {
+          ...options,
+          name: "{{ .Values.folder }}",
+          path: "PATH",
+        }).replace('"PATH"', "{{ .Values.path }}"),
+        "argocd/set.yaml": shops(url, git(url, reads), options),
+        "shops/de/a.yaml": configMap("a", {}),
+      }),
+      prepare: async ({ argocd }, forge) => {
+        argocd.addApplication(applicationResource("root", { repoURL: cloneUrlOf(forge), path: "root" }));
+        await argocd.deploy("root");
+      },
+    });
+    const files = { "shops/fr/a.yaml": configMap("a", {}) };
+    const other = { "root/templates/other.yaml": configMap("other", {}), "argocd/set.yaml": null };
+    const one = await bot.open({ ...other, ...files });
+    await bot.push(one, { "shops/fr/a.yaml": null });
+    await bot.forge.pushToBranch(REPOSITORY, "main", files);
+    await bot.idle();
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toContain("the base branch changed files that its generators read");
+  });
 
   test("in a definition that the PR changes as well is not reverted either", async () => {
     const bot = await startBot({ host });

@@ -28,7 +28,8 @@ export interface Snapshot extends RepositorySnapshot {
   ): Promise<FoundInputs>;
 }
 
-interface HiddenChanges {
+/** What `Snapshot.hiddenChanges` tells. */
+export interface HiddenChanges {
   readonly paths: readonly string[];
   readonly complete: boolean;
 }

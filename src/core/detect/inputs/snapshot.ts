@@ -7,7 +7,7 @@ import { ChangedPaths } from "../../model/collections.js";
 import type { FoundInputs } from "../../model/input-set.js";
 import type { Json } from "../../model/json.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
-import type { Followed, OpenedTree, Snapshot } from "../../ports/snapshot.js";
+import type { Followed, HiddenChanges, OpenedTree, Snapshot } from "../../ports/snapshot.js";
 import { firstAtOrAfter, firstBehind, MAX_NAMES, parentOf } from "../tree/repository-path.js";
 import { type Reading, REFUSED_MS, TextReader, type YamlText } from "../tree/yaml-documents.js";
 
@@ -34,6 +34,7 @@ export function openSnapshot(
   const unknown = new Map<string, FoundInputs>();
   const trees = new Map<Revision, Promise<OpenedTree>>();
   const lost = new Map<string, Promise<ChangedPaths>>();
+  const hidden = new Map<ChangeRequest, Promise<HiddenChanges>>();
   const ranges = new Map<string, Promise<CommitRange>>();
   const range = (from: Revision, to: Revision) =>
     once(ranges, `${from} ${to}`, () => repository.commitsBetween(from, to));
@@ -42,15 +43,16 @@ export function openSnapshot(
     return once(lost, `${mergeBase} ${baseRevision} ${headRevision}`, () => lostChanges(repository, change));
   };
   const changedIn = ({ mergeBase, headRevision }: ChangeRequest) => repository.changedPaths(mergeBase, headRevision);
-  const hiddenIn = async (change: ChangeRequest) => {
-    const [changed, lost] = await Promise.all([changedIn(change), lostIn(change)]);
-    const shown = new Set(changed);
-    const paths = lost.paths.filter((path) => !shown.has(path));
-    if (paths.length === 0) return { paths, complete: true };
-    const { commits, complete } = await range(change.mergeBase, change.headRevision);
-    const written = writtenBy(commits);
-    return { paths: complete ? paths.filter((path) => written.has(path)) : paths, complete };
-  };
+  const hiddenIn = (change: ChangeRequest) =>
+    once(hidden, change, async () => {
+      const [changed, lost] = await Promise.all([changedIn(change), lostIn(change)]);
+      const shown = new Set(changed);
+      const paths = lost.paths.filter((path) => !shown.has(path));
+      if (paths.length === 0) return { paths, complete: true };
+      const { commits, complete } = await range(change.mergeBase, change.headRevision);
+      const written = writtenBy(commits);
+      return { paths: complete ? paths.filter((path) => written.has(path)) : paths, complete };
+    });
   return {
     list: (revision) => repository.list(revision),
     read: (revision, paths) => repository.read(revision, paths),

@@ -230,8 +230,8 @@ async function unpinned(
 }
 
 const UNDONE =
-  "the base branch changed what it reads since this branch left it, and the merge may take that back, although the head does not " +
-  "differ from the merge base: update the branch";
+  "the base branch changed files that its generators read since this branch left it, and the merge may take that back: " +
+  "update the branch";
 
 const UNPINNED =
   "a git generator that reads what changes here has a template as its repository or revision, so that Argo CD reads it only " +

@@ -5,6 +5,7 @@ import {
   hasSameLabels,
   mayMove,
   pinGitGenerators,
+  readingHidden,
   readsChanges,
   tooManyChanges,
 } from "../../detect/scan/application-sets.js";
@@ -60,8 +61,9 @@ export async function withSetsOfParents(
     shown.set(parent, known);
     return known;
   };
-  const paths = await snapshot.ownChanges(change);
+  const paths = await snapshot.changedPaths(change.mergeBase, change.headRevision);
   const trees = await Promise.all([snapshot.tree(change.mergeBase), snapshot.tree(change.headRevision)]);
+  const readsHidden = await readingHidden(context);
   const decided = found.detection.applicationSets.map(async (set): Promise<readonly ChangedApplicationSet[]> => {
     const isNamed = (one: SetId) => nameOf(one.namespace, one.name) === set.name;
     const running = doubtful.has(set) ? found.everySet.find(isNamed) : undefined;
@@ -74,7 +76,8 @@ export async function withSetsOfParents(
     }
     const rendered = [...facts.sets, ...facts.sameSets].find(isNamed);
     if (rendered === undefined) return [set];
-    const isRead = readsChanges(running, change, paths, trees) || choosesByPath(running, change, trees);
+    const isRead =
+      readsChanges(running, change, paths, trees) || choosesByPath(running, change, trees) || readsHidden(running);
     if (facts.sameSets.includes(rendered) && !isRead) return [];
     const sides = sidesOf(rendered);
     // A file that the target branch does not have gives no right to what the set generates.
