@@ -166,6 +166,18 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     expect(bot.lastComment(one)).not.toContain("eeds an approval");
   });
 
+  test("a running application needs an approval without any rule if its changed file carries an operation", async () => {
+    const bot = await family(host, { rule: "require_up_to_date: false" });
+    const root = { ...bot.resourceOf("root", { path: "children" }), operation: { sync: { revision: "evil" } } };
+    const one = await bot.open({ "argocd/root.yaml": asYaml(root) });
+    expect(bot.answers(one).join()).toContain("- `root`: comes with an operation, which Argo CD runs at once");
+    await bot.push(one, {
+      "argocd/root.yaml": asYaml(root),
+      "children/always.yaml": configMap("always", { value: "2" }),
+    });
+    await expectRefused(bot, /- `root`: its definition comes with an operation/);
+  });
+
   test("a new child of a new application needs an approval without any rule if its manifest carries an operation", async () => {
     const bot = await family(host, { rule: "require_up_to_date: false" });
     const kid = {

@@ -73,6 +73,8 @@ export interface LiveSubject extends SubjectBase {
   readonly definedBy?: ApplicationName | undefined;
   /** The ApplicationSet of that parent which generates it. */
   readonly definedBySet?: string | undefined;
+  /** Its changed file carries an operation, which Argo CD runs as soon as somebody applies it. */
+  readonly operates?: boolean;
   readonly warnings: readonly string[];
 }
 

@@ -69,7 +69,7 @@ function ownMember(subject: Subject, change: Judged): Member {
   }
 }
 
-function liveMember({ name, head, base, live }: LiveSubject, change: Judged): Member {
+function liveMember({ name, head, base, live, operates: begins = false }: LiveSubject, change: Judged): Member {
   const member = memberOf({
     application: name,
     head: head.spec,
@@ -83,7 +83,7 @@ function liveMember({ name, head, base, live }: LiveSubject, change: Judged): Me
     targetRevision,
     commit: pins.find((pin) => pin.position === position)?.revision,
   }));
-  return { ...member, sources };
+  return begins ? asChanged({ ...member, sources }, begins) : { ...member, sources };
 }
 
 interface Described {

@@ -30,7 +30,7 @@ import {
   projectObstacle,
   withDefinedIn,
 } from "./driving-right.js";
-import { syncingSetOf, unreadSet } from "./members.js";
+import { operates, syncingSetOf, unreadSet } from "./members.js";
 
 /** What a change request affects, found without a render. */
 export interface Survey {
@@ -353,6 +353,7 @@ async function liveSubject(
     syncingSet,
     hasChildren: claim.everyApplication.some(({ parent }) => parent === live.name),
     notDriven,
+    operates: affected.kind === "modified" && affected.head !== undefined && operates(affected.head),
     warnings: [...(owner === undefined || owner.reverts ? [] : [owner.sentence]), ...unreadSet(live)],
   };
 }
