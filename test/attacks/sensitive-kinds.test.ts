@@ -141,9 +141,15 @@ describe.each(HOSTS)("objects that set limits or grant rights on %s", (host) => 
       });
       const bot = await start(host, {
         config: { deployer: { diff_mode: mode }, sensitive_kinds: [{ kind: "Namespace", label }] },
+        applications: ["web", "api"],
         resources: () => ({ web: { spec: managed("restricted") } }),
         prepare: ({ argocd }) => argocd.deploy("web"),
       });
+      // What runs in a Namespace does not create it.
+      const first = await bot.open({
+        "argocd/api.yaml": asYaml(bot.resourceOf("api", { spec: managed("privileged") })),
+      });
+      expect(bot.lastComment(first)).toContain("Changes Namespace guestbook: that sets limits");
       const one = await bot.open({ "argocd/web.yaml": asYaml(bot.resourceOf("web", { spec: managed("privileged") })) });
       expect(bot.lastComment(one)).toContain(`-    ${label}: restricted`);
       expect(bot.lastComment(one)).toContain(`+    ${label}: privileged`);

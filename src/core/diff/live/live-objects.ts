@@ -255,22 +255,27 @@ export function withManagedNamespace(
   { base, head }: BothRenders,
   { from, to }: { readonly from: ApplicationSpec | undefined; readonly to: ApplicationSpec },
 ): BothRenders {
-  const managed = managedNamespace(to);
   const stays = from !== undefined && destinationOf(from).namespace === destinationOf(to).namespace;
-  const before = stays ? managedNamespace(from) : undefined;
-  if (managed === undefined || !isJsonObject(metadataOf(to)) || jsonEqual(before, managed)) return { base, head };
+  // What runs in a Namespace does not create it.
+  const [before, after] = [stays ? namespaceOf(from) : undefined, namespaceOf(to)];
+  if (managedMetadata(to) === undefined || jsonEqual(before, after)) return { base, head };
   const behind = (first: Manifest, rest: BothRenders["base"]) => jsonText([first, ...readJsonText(rest)]);
-  return { base: before === undefined ? base : behind(before, base), head: behind(managed, head) };
+  return { base: before === undefined ? base : behind(before, base), head: behind(after, head) };
 }
 
-function managedNamespace(spec: ApplicationSpec): Manifest | undefined {
-  const { namespace: name } = destinationOf(spec);
-  if (name === "" || !applicationSyncOptions(spec).includes("CreateNamespace=true")) return undefined;
-  const metadata = metadataOf(spec);
-  const { labels, annotations } = isJsonObject(metadata) ? metadata : {};
-  return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels, annotations } };
+function namespaceOf(spec: ApplicationSpec): Manifest {
+  const { labels, annotations } = managedMetadata(spec) ?? {};
+  return {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name: destinationOf(spec).namespace, labels, annotations },
+  };
 }
 
-function metadataOf({ syncPolicy }: ApplicationSpec) {
-  return isJsonObject(syncPolicy) ? syncPolicy.managedNamespaceMetadata : undefined;
+/** What a sync writes into the metadata of the application's Namespace; undefined if it writes nothing. */
+function managedMetadata(spec: ApplicationSpec): JsonObject | undefined {
+  const { syncPolicy } = spec;
+  const metadata = isJsonObject(syncPolicy) ? syncPolicy.managedNamespaceMetadata : undefined;
+  if (destinationOf(spec).namespace === "" || !isJsonObject(metadata)) return undefined;
+  return applicationSyncOptions(spec).includes("CreateNamespace=true") ? metadata : undefined;
 }
