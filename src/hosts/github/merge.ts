@@ -70,10 +70,8 @@ async function merge(
     const computing = pull.state === "open" && typeof pull.mergeable !== "boolean";
     const mayRepeat = mayHaveComputed && pause !== undefined && pull.state === "open";
     const computed = mayRepeat && EARLY.includes(pull.mergeable_state ?? "");
-    if (!computing && !computed) {
-      if ((await queueOf(client, change)) !== undefined) return enqueue(client, change, confirm, clock);
-      return { kind: "refused", reason: attempted.reason };
-    }
+    if (!computing && (await queueOf(client, change)) !== undefined) return enqueue(client, change, confirm, clock);
+    if (!computing && !computed) return { kind: "refused", reason: attempted.reason };
     if (computed) mayHaveComputed = false;
     if (pause === undefined) {
       return { kind: "refused", reason: "GitHub is still computing whether the merge is possible. Merge it by hand." };

@@ -143,7 +143,10 @@ describe("405", () => {
       .get(PULL)
       .times(3)
       .reply(200, pull({ mergeable: true, mergeable_state: "clean" }));
-    api.post("/graphql").reply(200, { data: { repository: { pullRequest: NO_QUEUE } } });
+    api
+      .post("/graphql")
+      .times(2)
+      .reply(200, { data: { repository: { pullRequest: NO_QUEUE } } });
     expect(await host.merge(change, keep)).toMatchObject({ kind: "refused" });
     expect(clock.sleeps).toEqual([5000]);
     api.put(`${PULL}/merge`).reply(405, { message: "not yet" });
@@ -151,6 +154,7 @@ describe("405", () => {
       .get(PULL)
       .times(3)
       .reply(200, pull({ mergeable: true, mergeable_state: "unstable" }));
+    api.post("/graphql").reply(200, { data: { repository: { pullRequest: NO_QUEUE } } });
     api.put(`${PULL}/merge`).reply(200, merged);
     expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
   });
@@ -161,6 +165,7 @@ describe("405", () => {
     api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(405, { message: 'Required status check "svc/sync" is expected.' });
     api.get(PULL).times(2).reply(200, blocked);
+    api.post("/graphql").reply(200, { data: { repository: { pullRequest: NO_QUEUE } } });
     api.put(`${PULL}/merge`).reply(200, merged);
     expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
     expect(clock.sleeps).toEqual([5000]);
@@ -177,6 +182,20 @@ describe("405", () => {
     const reason = expect.stringContaining("still computing");
     expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason });
     expect(clock.sleeps).toEqual([5000, 10_000, 15_000]);
+  });
+
+  test("is not tried once more where the branch has a merge queue", async () => {
+    const { host, api, clock } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
+    api.put(`${PULL}/merge`).reply(405, { message: "Changes must be made through the merge queue" });
+    api.get(PULL).reply(200, pull({ mergeable: true, mergeable_state: "blocked" }));
+    const queued = { ...NO_QUEUE, isMergeQueueEnabled: true, isInMergeQueue: true };
+    api
+      .post("/graphql")
+      .times(2)
+      .reply(200, { data: { repository: { pullRequest: queued } } });
+    expect(await host.merge(change, keep)).toMatchObject({ kind: "queued" });
+    expect(clock.sleeps).toEqual([]);
   });
 
   test("is not told as still computing once GitHub has computed it, after half a minute", async () => {
