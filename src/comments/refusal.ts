@@ -56,7 +56,10 @@ export function writtenCommand(command: Command, word: string): string {
   const options = optionsOf(command.name).flatMap((option) => {
     const [flag] = OPTIONS[option].flags;
     const value = given.get(option);
-    if (typeof value === "string") return value === "" ? [] : [`${flag} "${value}"`];
+    if (typeof value === "string") {
+      const quote = value.includes('"') ? "'" : '"';
+      return value === "" ? [] : [`${flag} ${quote}${value}${quote}`];
+    }
     if (!Array.isArray(value)) return value === true ? [flag] : [];
     return value.map((one: string) => `${flag} ${isPattern(one) ? `'${one}'` : one}`);
   });

@@ -79,3 +79,13 @@ describe("the command that a mistyped line comes nearest to", () => {
     expect(suggested("svc snyc application-123 applicatoin-124", many)).toBe("svc sync -a application-123");
   });
 });
+
+test.each([
+  `svc hold -a web --reason 'say "hi" first' --until 2h`,
+  `svc hold -a web --reason "it's late" --until 2h`,
+  `svc hold -a web --reason “two words”`,
+])("a command is written as it can be given again: %s", (body) => {
+  const parsed = parseComment(body, SERVICE);
+  if (parsed?.kind !== "command") throw new Error(`${body} is no command`);
+  expect(parseComment(writtenCommand(parsed.command, SERVICE), SERVICE)).toEqual(parsed);
+});
