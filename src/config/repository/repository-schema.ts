@@ -1,6 +1,5 @@
 import type * as z from "zod";
 import { ACCESS_COMMANDS, ON_FAILURE, SYNC_ON } from "../../core/model/settings.js";
-import { STAGE_WAITS } from "../../core/model/stage.js";
 import { PATTERN_FORM, patternProblem } from "../pattern.js";
 import { bareCluster, describeSelectors, SELECTORS } from "../rules/rule-match.js";
 import {
@@ -100,7 +99,7 @@ function stages(names: typeof namePattern) {
   const stage = section({
     name: formed("a name of up to 40 letters, digits, `.`, `_` and `-`", STAGE_NAME).describe("what people call it"),
     applications: names().describe("its applications; of several patterns that match one, the first wins"),
-    wait: oneOf(STAGE_WAITS)
+    wait: oneOf(["healthy", "manual"])
       .prefault("healthy")
       .describe("`healthy`: it follows the stage before by itself; `manual`: with the next `sync`"),
     soak: duration("24h").optional().describe("for how long the stage before must have been deployed"),

@@ -30,7 +30,7 @@ import {
   type CheckedSides,
 } from "../render/check-manifests.js";
 import { digestOfRender } from "../render/digest-render.js";
-import { compareRenders, type ComparisonSource, type QuestionRoom } from "../render/live-diff-mode.js";
+import { compareRenders, type ComparisonSource } from "../render/live-diff-mode.js";
 import type { Previewed } from "../render/preview.js";
 import { createRenderLine, type RenderedSides, type RenderSource } from "../render/render.js";
 import { directMember } from "../survey/members.js";
@@ -205,10 +205,12 @@ const MAX_QUESTIONS = 64 * 1024 * 1024;
 const NO_ROOM = "# It is not shown: the other diffs of this plan are too long.";
 
 /** Characters left for the diffs of a plan, which is stored whole and shown on one page. */
-interface PlanRoom extends QuestionRoom {
+interface PlanRoom {
   diffs: number;
   /** For objects that are kept whole. */
   sides: number;
+  /** For renders that are kept whole until Kubernetes is asked about them. */
+  questions: number;
 }
 
 export function newPlanRoom(): PlanRoom {

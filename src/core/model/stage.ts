@@ -1,15 +1,13 @@
 import type { ApplicationName } from "./brand.js";
 import type { User } from "./change-request.js";
 
-/** Who begins a stage once the one before it is deployed and healthy: svc, or a person with the next sync command. */
-export const STAGE_WAITS = ["healthy", "manual"] as const;
-
 /** A stage as a repository's file names it. All its applications are deployed before those of the next one. */
 export interface Stage {
   readonly name: string;
   /** The pattern that the names of its applications match. */
   readonly applications: string;
-  readonly wait: (typeof STAGE_WAITS)[number];
+  /** Who begins it once the stage before is deployed and healthy: svc, or a person with the next sync command. */
+  readonly wait: "healthy" | "manual";
   /** How long the stage before must have been deployed when this one begins, in milliseconds. */
   readonly soak: number;
 }

@@ -46,7 +46,7 @@ export interface Question {
 export type Told = (planned: Evaluated) => Evaluated;
 
 /** How many characters of renders a plan may still keep for its questions to Kubernetes. */
-export interface QuestionRoom {
+interface QuestionRoom {
   questions: number;
 }
 
