@@ -1,7 +1,5 @@
-import { basename } from "node:path";
-import { REPOSITORY_FILE, SERVICE } from "../names.js";
 import type { Environment } from "./environment.js";
-import type { ConfigFile } from "./files.js";
+import { type ConfigFile, isRepositoryFile } from "./files.js";
 import { isPattern, matchesName } from "./pattern.js";
 import { NO_REPOSITORY_CONFIG, parseRepositoryConfig, type RepositoryConfig } from "./repository/repository-schema.js";
 import { describeSelectors, placeOf } from "./rules/rule-match.js";
@@ -31,12 +29,6 @@ export function checkFiles(files: readonly ConfigFile[], env: Environment, readF
 /** The files that make up the server's configuration. */
 export function serverFilesOf(files: readonly ConfigFile[]): readonly ConfigFile[] {
   return files.filter((file) => !isRepositoryFile(file.name));
-}
-
-/** Whether a file is named like one of a repository, such as `.svc.yaml` or `.svc.example.yaml`. */
-export function isRepositoryFile(path: string): boolean {
-  const name = basename(path);
-  return name === REPOSITORY_FILE || (name.startsWith(`.${SERVICE}.`) && /\.ya?ml$/.test(name));
 }
 
 function checkServer(files: readonly ConfigFile[], env: Environment, readFile?: ReadFile): CheckResult {

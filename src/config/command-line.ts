@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { type Role, ROLES } from "../core/model/settings.js";
 import { HOST_IDS, HOST_PREFIXES, type HostId, SERVER_FILE } from "../names.js";
-import { isRepositoryFile } from "./check.js";
+import { isRepositoryFile } from "./files.js";
 import type { HelpTopic } from "./help.js";
 import { nearest } from "./nearest.js";
 import { repositoryProblem } from "./repository-names.js";

@@ -1,8 +1,16 @@
 import { existsSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { REPOSITORY_FILE, SERVICE } from "../names.js";
 
 export interface ConfigFile {
   readonly name: string;
   readonly text: string;
+}
+
+/** Whether a file is named like one of a repository, such as `.svc.yaml` or `.svc.example.yaml`. */
+export function isRepositoryFile(path: string): boolean {
+  const name = basename(path);
+  return name === REPOSITORY_FILE || (name.startsWith(`.${SERVICE}.`) && /\.ya?ml$/.test(name));
 }
 
 type FilesRead =
