@@ -5,7 +5,7 @@ import { changeRequestRef, type ChangeRequestRef, sameChangeRequest } from "../m
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { ifReadable, type OnUnreadable } from "../model/errors.js";
-import type { LockAttempt } from "../model/lock.js";
+import type { Lock, LockAttempt } from "../model/lock.js";
 import type { ApplicationPlan, Plan, PlanLock } from "../model/plan/plan.js";
 import type { CommandResult } from "../model/result.js";
 import { byNameAlone } from "../policy/effect-rules.js";
@@ -261,4 +261,13 @@ export async function releaseSkipped(
     }),
   );
   return released.flat();
+}
+
+/** Gives locks back with the time since when their holders had them. A lock that was not taken after all stays as it is. */
+export async function giveBack(tried: readonly Lock[], { locks, change }: Locking): Promise<void> {
+  await allInTurns(tried, async (lock) => {
+    const now = await locks.find(lock.application);
+    if (now === undefined || !sameChangeRequest(now.holder, change)) return;
+    await locks.acquire(lock, new Date(lock.timestamp), changeRequestRef(change));
+  });
 }

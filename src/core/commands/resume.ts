@@ -19,10 +19,10 @@ import { safeMessage } from "../model/errors.js";
 import type { RunNotes, StartedApplication, SyncProgress } from "../model/progress.js";
 import type { ApplicationSync, CommandResult, SyncOutcome } from "../model/result.js";
 import type { CommandContext } from "../ports/context.js";
-import { releaseSkipped } from "./locks.js";
+import { giveBack, releaseSkipped } from "./locks.js";
 import { decideMerge } from "./merge.js";
 import { noteNextStage } from "./next-stage.js";
-import { asGone, giveBack, rollback } from "./rollback.js";
+import { asGone, rollback } from "./rollback.js";
 import { sync } from "./sync.js";
 
 /**

@@ -23,7 +23,7 @@ import { barsOf, judge } from "../policy/judge.js";
 import { refusedInDoubt, undoing } from "../policy/next-step.js";
 import { waitsIn } from "../policy/stages.js";
 import type { CommandContext } from "../ports/context.js";
-import type { Locking } from "./locks.js";
+import { giveBack, type Locking } from "./locks.js";
 import { endStages } from "./next-stage.js";
 import { labelsFor, plannedIn, select } from "./selection.js";
 
@@ -373,15 +373,6 @@ async function takeOver(
   if (lost.length === 0) return { kind: "taken", locks: held, undo };
   await retryWhileUnavailable(clock, undo);
   return { kind: "refused", locks: lost };
-}
-
-/** Gives locks back with the time since when their holders had them. A lock that was not taken after all stays as it is. */
-export async function giveBack(tried: readonly Lock[], { locks, change }: Locking): Promise<void> {
-  await allInTurns(tried, async (lock) => {
-    const now = await locks.find(lock.application);
-    if (now === undefined || !sameChangeRequest(now.holder, change)) return;
-    await locks.acquire(lock, new Date(lock.timestamp), changeRequestRef(change));
-  });
 }
 
 function takenOverSentence(
