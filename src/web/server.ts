@@ -7,8 +7,7 @@ import type { HostWords } from "../core/model/host-words.js";
 import type { Log } from "../core/ports/log.js";
 import { apiTokenIn } from "./auth/api-tokens.js";
 import { comesFromElsewhere, prefersJson, securityHeaders } from "./browser-guards.js";
-import { problemPage } from "./pages/page.js";
-import { show } from "./pages/pages.js";
+import { problemPage, show } from "./pages/page.js";
 import { viewerOf } from "./viewer.js";
 
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);

@@ -1,3 +1,4 @@
+import type { Response } from "express";
 import {
   type ChangeNote,
   changePagePath,
@@ -42,6 +43,29 @@ export function isAdmin(reader: Reader): boolean {
 /** A page that says what went wrong and what to do. */
 export function problemPage(status: number, title: string, sentences: readonly string[]) {
   return { view: "error", title, status, data: { sentences } } satisfies Page;
+}
+
+/** Answers with a page. */
+export function show(response: Response, viewer: Viewer, { view, title, active, status = 200, data }: Page): void {
+  response.set("cache-control", "no-store");
+  response.status(status).render(view, { ...data, title, service: SERVICE, frame: frameOf(viewer, active) });
+}
+
+function frameOf(viewer: Viewer, active: Page["active"]) {
+  const account = viewer.kind === "account" ? viewer.account : undefined;
+  const admin = account?.role === "admin";
+  const entries: readonly (readonly [Page["active"], string, string])[] = [
+    ["locks", "Locks", "/"],
+    ["applications", "Applications", "/applications"],
+    ["activity", "Activity", "/activity"],
+    ...(admin ? [["users", "Users", "/users"] as const] : []),
+    ["status", "Status", "/status"],
+  ];
+  return {
+    unguarded: viewer.kind === "unguarded",
+    account: account && { username: account.username, role: account.role },
+    entries: entries.map(([id, text, path]) => ({ text, path, current: id === active })),
+  };
 }
 
 /** What the pages need of the service. */

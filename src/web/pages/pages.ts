@@ -1,4 +1,4 @@
-import { type Request, type RequestHandler, type Response, Router } from "express";
+import { type Request, type RequestHandler, Router } from "express";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, identityKey } from "../../core/model/change-request.js";
 import { groupedBy } from "../../core/model/collections.js";
@@ -8,9 +8,9 @@ import { ROLES } from "../../core/model/settings.js";
 import { fullMinuteText } from "../../core/model/time.js";
 import { type LimitWait, WAIT_REASONS } from "../../hosts/limit-waits.js";
 import { networkOf } from "../../http/listen.js";
-import { HOST_IDS, HOST_TITLES, type HostId, SERVICE } from "../../names.js";
+import { HOST_IDS, HOST_TITLES, type HostId } from "../../names.js";
 import { PAGE_PATHS, readChangeAddress } from "../addresses.js";
-import { type Viewer, viewerOf } from "../viewer.js";
+import { viewerOf } from "../viewer.js";
 import { changePage } from "./change-page.js";
 import { activityPage, applicationsPage, timelinePage } from "./list-pages.js";
 import {
@@ -21,6 +21,7 @@ import {
   problemPage,
   type Reader,
   readText,
+  show,
   shownTime,
 } from "./page.js";
 
@@ -223,28 +224,5 @@ function page(work: (reader: Reader, request: Request) => Promise<Page> | Page):
       return;
     }
     show(response, viewer, await work(viewer, request));
-  };
-}
-
-/** Answers with a page. */
-export function show(response: Response, viewer: Viewer, { view, title, active, status = 200, data }: Page): void {
-  response.set("cache-control", "no-store");
-  response.status(status).render(view, { ...data, title, service: SERVICE, frame: frameOf(viewer, active) });
-}
-
-function frameOf(viewer: Viewer, active: Page["active"]) {
-  const account = viewer.kind === "account" ? viewer.account : undefined;
-  const admin = account?.role === "admin";
-  const entries: readonly (readonly [Page["active"], string, string])[] = [
-    ["locks", "Locks", "/"],
-    ["applications", "Applications", "/applications"],
-    ["activity", "Activity", "/activity"],
-    ...(admin ? [["users", "Users", "/users"] as const] : []),
-    ["status", "Status", "/status"],
-  ];
-  return {
-    unguarded: viewer.kind === "unguarded",
-    account: account && { username: account.username, role: account.role },
-    entries: entries.map(([id, text, path]) => ({ text, path, current: id === active })),
   };
 }
