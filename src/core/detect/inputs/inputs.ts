@@ -4,7 +4,15 @@ import type { ChangedPaths } from "../../model/collections.js";
 import type { FoundInputs, InputPart, InputSet } from "../../model/input-set.js";
 import { isJsonObject, type Json, misspelledMember } from "../../model/json.js";
 import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
-import { ATTRIBUTES_FILE, checkoutFilesOf, cleanPath, hasGlob, isDeep, parentOf } from "../tree/repository-path.js";
+import {
+  ATTRIBUTES_FILE,
+  checkoutFilesOf,
+  cleanPath,
+  hasGlob,
+  isDeep,
+  MAX_LENGTH,
+  parentOf,
+} from "../tree/repository-path.js";
 import {
   addGeneratePaths,
   fixedPart,
@@ -300,15 +308,12 @@ type Place =
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "elsewhere" | "unknown" };
 
-/** The longest path that Linux opens, in bytes. */
-const LONGEST_PATH = 4096;
-
 /** As in Argo CD, a reference is resolved before variables are. */
 function placeOf(written: string, { source, sources, positions, environment }: HelmReader): Place {
   const [, ref, rest] = /^\$([^/]+)(?:\/(.*))?$/s.exec(written) ?? [];
   const target = ref === undefined ? undefined : sources.find((other) => other.ref === ref);
   const path = target === undefined ? written : (rest ?? "");
-  const file = path.length > LONGEST_PATH ? undefined : substitute(path, environment);
+  const file = path.length > MAX_LENGTH ? undefined : substitute(path, environment);
   if (file === undefined || file.includes("{{")) return { kind: "unknown" };
   if (target === undefined && /^https?:\/\//i.test(file)) return { kind: "url", url: file };
   if (file.includes("://")) return { kind: "unknown" };

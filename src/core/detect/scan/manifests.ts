@@ -13,7 +13,7 @@ import type {
   Unreadable,
 } from "../../ports/manifest-scanner.js";
 import type { TreeEntry } from "../../ports/repositories.js";
-import { linkFollower } from "../inputs/snapshot.js";
+import { linkFollower } from "../tree/repository-path.js";
 import { type Reading, REFUSED_MS, SHORT_TEXT } from "../tree/yaml-documents.js";
 import { type FileResources, mayHoldResource, readResources, readResourcesTask, type Resource } from "./resources.js";
 

@@ -1,4 +1,5 @@
 import type { TreeEntry } from "../../ports/repositories.js";
+import type { Followed } from "../../ports/snapshot.js";
 
 /**
  * A path relative to the repository's root: `.` and `..` resolved, slashes collapsed, no slash at either end. The root is
@@ -77,11 +78,71 @@ export function decidesCheckoutOf(path: string, file: string): boolean {
 /** The longest pattern or path, in characters: Linux opens no longer path. */
 export const MAX_LENGTH = 4096;
 /** The names in a path. Only a crafted repository has more, and what is done for each folder above takes long then. */
-export const MAX_NAMES = 100;
+const MAX_NAMES = 100;
 
 /** Whether a path has more names than svc looks at. */
 export function isDeep(path: string): boolean {
   return path.split("/", MAX_NAMES + 1).length > MAX_NAMES;
+}
+
+/** Linux's own limit. */
+const MAX_LINKS = 40;
+/** Characters of the targets that one tree may have followed: those of tens of thousands of usual links. */
+const MAX_TARGETS = 2_000_000;
+
+/**
+ * Follows clean paths of one tree. Absolute targets and those above the root lead out of the repository: Argo CD refuses to render
+ * them (`CheckOutOfBoundsSymlinks`). A path need not exist, and may lead into a submodule. What takes too long counts as unreadable.
+ */
+export function linkFollower(
+  entryAt: (path: string) => Pick<TreeEntry, "kind"> | undefined,
+  targets: ReadonlyMap<string, string>,
+): (path: string) => Followed {
+  const ends = new Map<string, Followed>();
+  let left = MAX_TARGETS;
+  return (path) => follow(path, "", 0);
+
+  function follow(path: string, link: string, depth: number): Followed {
+    const [links, asked]: [string[], string[]] = [[], []];
+    const nowhere = (unreadable?: string) => ({ path: undefined, links, asked, unreadable });
+    let followed = parentOf(link);
+    for (const next of path.split("/")) {
+      if (next === "" || next === ".") continue;
+      if (next === "..") {
+        if (followed === "") return nowhere();
+        followed = parentOf(followed);
+        continue;
+      }
+      const candidate = followed === "" ? next : `${followed}/${next}`;
+      asked.push(candidate);
+      if (asked.length > MAX_NAMES) return nowhere(links.at(-1) ?? link);
+      followed = candidate;
+      if (entryAt(candidate)?.kind !== "symlink") continue;
+      const end = endOf(candidate, depth);
+      links.push(candidate, ...end.links);
+      asked.push(...end.asked);
+      if (end.path === undefined || links.length > MAX_LINKS) return nowhere(end.unreadable);
+      followed = end.path;
+    }
+    return { path: followed, links, asked, unreadable: undefined };
+  }
+
+  function endOf(link: string, depth: number): Followed {
+    const known = ends.get(link);
+    if (known !== undefined) return known;
+    const nowhere = { path: undefined, links: [], asked: [], unreadable: undefined };
+    const target = targets.get(link);
+    left -= target?.length ?? 0;
+    if (target === undefined || left < 0) return { ...nowhere, unreadable: link };
+    if (target.startsWith("/") || depth === MAX_LINKS) return nowhere;
+    // A link on its own way is part of a circle.
+    ends.set(link, nowhere);
+    const end = follow(target, link, depth + 1);
+    // At the end of a long chain, a link that leads somewhere by itself may seem to lead nowhere.
+    if (end.path !== undefined || depth === 0) ends.set(link, end);
+    else ends.delete(link);
+    return end;
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { linkFollower } from "../../../../src/core/detect/inputs/snapshot.js";
+import { linkFollower } from "../../../../src/core/detect/tree/repository-path.js";
 
 const TARGETS = new Map([
   ["link", "real"],
