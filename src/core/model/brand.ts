@@ -30,6 +30,11 @@ export function applicationName(text: string): ApplicationName {
   return text as ApplicationName;
 }
 
+/** `<name>`, or `<namespace>_<name>` outside Argo CD's own namespace: `ARGOCD_APP_NAME`. */
+export function instanceNameOf(application: ApplicationName): string {
+  return application.replace("/", "_");
+}
+
 /** The first eight digits, for people. */
 export function shortRevision(commit: Revision): string {
   return commit.slice(0, 8);

@@ -7,6 +7,7 @@ import {
   type Source,
   sourcesOf,
 } from "../../model/application.js";
+import { instanceNameOf } from "../../model/brand.js";
 import { ChangedPaths } from "../../model/collections.js";
 import type { InputPart, InputSet } from "../../model/input-set.js";
 import { isJsonObject, type Json } from "../../model/json.js";
@@ -143,13 +144,8 @@ function digestOf(entries: readonly TreeEntry[]): string {
 export function overrideFilesOf(application: Pick<Application, "name">, sourcePath: string): readonly [string, string] {
   return [
     cleanPath(sourcePath, ".argocd-source.yaml"),
-    cleanPath(sourcePath, `.argocd-source-${instanceNameOf(application)}.yaml`),
+    cleanPath(sourcePath, `.argocd-source-${instanceNameOf(application.name)}.yaml`),
   ];
-}
-
-/** `<name>`, or `<namespace>_<name>` outside Argo CD's own namespace: `ARGOCD_APP_NAME`. */
-export function instanceNameOf(application: Pick<Application, "name">): string {
-  return application.name.replace("/", "_");
 }
 
 /** Whether an entry of a source's Kustomize options certainly is a path in that source's repository. */
@@ -166,7 +162,7 @@ export function kustomizeEntries({ kustomize }: Pick<Source, "kustomize">): read
   return [...(kustomize?.components ?? []), ...(kustomize?.patchPaths ?? [])];
 }
 
-/** What Kustomize reads of an application is looked up so deep, and in so many files. */
+/** What Kustomize and Jsonnet read of an application is looked up so deep, and in so many files. */
 export const MAX_DEPTH = 20;
 export const MAX_FILES = 2000;
 

@@ -1,5 +1,5 @@
 import { type Application, readSourceAsWritten, type Source, sourcesOf } from "../../model/application.js";
-import type { Revision } from "../../model/brand.js";
+import { instanceNameOf, type Revision } from "../../model/brand.js";
 import type { ChangedPaths } from "../../model/collections.js";
 import type { FoundInputs, InputPart, InputSet } from "../../model/input-set.js";
 import { isJsonObject, type Json, misspelledMember } from "../../model/json.js";
@@ -18,7 +18,6 @@ import {
   fixedPart,
   generatePathEntries,
   type InputCollector,
-  instanceNameOf,
   isPathIn,
   kustomizeEntries,
   mostSteps,
@@ -338,7 +337,7 @@ type BuildEnvironment = ReadonlyMap<string, string>;
 function buildEnvironment(application: Pick<Application, "name" | "spec">, sourcePath: string): BuildEnvironment {
   const { destination, project } = application.spec;
   return new Map([
-    ["ARGOCD_APP_NAME", instanceNameOf(application)],
+    ["ARGOCD_APP_NAME", instanceNameOf(application.name)],
     ["ARGOCD_APP_NAMESPACE", isJsonObject(destination) ? textOf(destination.namespace) : ""],
     ["ARGOCD_APP_PROJECT_NAME", textOf(project) || "default"],
     ["ARGOCD_APP_SOURCE_PATH", sourcePath],

@@ -1,10 +1,8 @@
 import type { Source } from "../../model/application.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath, parentOf } from "../tree/repository-path.js";
-import type { InputCollector } from "./input-set.js";
+import { type InputCollector, MAX_DEPTH, MAX_FILES } from "./input-set.js";
 
-const MAX_IMPORT_DEPTH = 20;
-const MAX_JSONNET_FILES = 2000;
 /** One file may stand at thousands of places. */
 const MAX_CHARACTERS = 32 * 1024 * 1024;
 /** Each import may be in each library. */
@@ -37,8 +35,8 @@ export async function addJsonnetInputs(
     let level = [...new Set([...files.map(({ path }) => path), ...named.flatMap((paths) => paths ?? [])])];
     const seen = new Set(level);
     for (let depth = 0; level.length > 0; depth += 1) {
-      if (depth > MAX_IMPORT_DEPTH) return `its Jsonnet imports are nested more than ${MAX_IMPORT_DEPTH} deep`;
-      if (seen.size > MAX_JSONNET_FILES) return `it reads more than ${MAX_JSONNET_FILES} Jsonnet files`;
+      if (depth > MAX_DEPTH) return `its Jsonnet imports are nested more than ${MAX_DEPTH} deep`;
+      if (seen.size > MAX_FILES) return `it reads more than ${MAX_FILES} Jsonnet files`;
       const texts = await tree.readTexts(level);
       const next = new Set<string>();
       for (const file of level) {
