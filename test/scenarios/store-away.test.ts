@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../src/core/model/brand.js";
-import { identityKey } from "../../src/core/model/change-request.js";
+import { type ChangeRequestRef, identityKey } from "../../src/core/model/change-request.js";
 import { type HostId, KEYS } from "../../src/names.js";
 import { type LogLine } from "../recording-log.js";
 import { withinASecond } from "../within-a-second.js";
@@ -272,7 +272,10 @@ describe.each(HOSTS)("the store on %s", (host) => {
     expect(bot.answers(one).join("\n")).toContain("**Deployed and not merged for 3 days**");
   });
 
-  test("a record that cannot be read keeps the reconciler from no sync of another application whose end it has to look up", async () => {
+  test.each([
+    ["a record of another application", () => [`${KEYS.deployment}api`, "other"] as const],
+    ["the plan", (of: ChangeRequestRef) => [KEYS.plan + identityKey(of)] as const],
+  ])("%s that cannot be read keeps the reconciler from no sync whose end it has to look up", async (_name, place) => {
     const bot = await startOnRedis(host);
     const one = await bot.open(WEB);
     bot.expectChanges("sync web");
@@ -284,7 +287,10 @@ describe.each(HOSTS)("the store on %s", (host) => {
     }
     await untilReady(bot);
     await bot.idle();
-    await bot.stores.connection?.run((connected) => connected.hset(`${KEYS.deployment}api`, "other", '{"v":2}'));
+    const [key, field] = place(bot.ref(one));
+    await bot.stores.connection?.run<unknown>((connected) =>
+      field === undefined ? connected.set(key, '{"v":2}') : connected.hset(key, field, '{"v":2}'),
+    );
     await bot.stores.reindex();
     await bot.service.reconcile();
     await bot.idle();

@@ -14,7 +14,7 @@ import {
   sameChangeRequest,
 } from "../../core/model/change-request.js";
 import { type Deployment, overdueChanges } from "../../core/model/deployment.js";
-import { HeadMoved, HostFailure, isFinal, LeaseLost, RepositoryFailure } from "../../core/model/errors.js";
+import { HeadMoved, HostFailure, ifReadable, isFinal, LeaseLost, RepositoryFailure } from "../../core/model/errors.js";
 import type { Marked, RolloutMoved } from "../../core/model/event.js";
 import {
   isAnnouncedUnseen,
@@ -128,7 +128,7 @@ async function goOnIfDue(change: ChangeRequest, { plans, clock, push }: Run): Pr
 
 /** Returns the plan to make again if an approval of the planned head lifts what its plan withholds. */
 async function liftedPlan(ref: ChangeRequestRef, run: Run): Promise<Autoplan | undefined> {
-  const plan = await run.plans.find(ref);
+  const plan = await ifReadable(run.plans.find(ref), undefined);
   if (plan === undefined || !waitsForApproval(plan)) return undefined;
   const change = await run.host.getChangeRequest(ref);
   if (!plansAutomatically(change, run.config) || !isPlanOf(plan, change)) return undefined;
