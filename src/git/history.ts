@@ -21,9 +21,7 @@ export async function isCleanMerge(
   commit: Revision,
   of?: readonly [Revision, Revision],
 ): Promise<boolean> {
-  const header = await headerOf(history, commit);
-  const tree = /^tree ([0-9a-f]+)$/m.exec(header)?.[1];
-  const parents = [...header.matchAll(/^parent ([0-9a-f]+)$/gm)].map(([, id = ""]) => revision(id));
+  const { tree, parents } = await partsOf(history, commit);
   const [one, other, third]: readonly Revision[] = of ?? parents;
   if (tree === undefined || one === undefined || other === undefined || third !== undefined) return false;
   for (const depth of [0, ...DEPTHS]) {
@@ -44,12 +42,13 @@ async function couldDeepen(
   );
 }
 
-/** The lines of a commit before its message (gitformat-signature(5) shows them). */
-async function headerOf({ folder, signal }: History, commit: Revision): Promise<string> {
+/** The parts of a commit (gitformat-signature(5) shows them), whose parents need not be here. */
+async function partsOf({ folder, signal }: History, commit: Revision) {
   const [found] = await folder.contents([commit], signal);
-  if (found?.type !== "commit") return "";
-  const text = found.content.toString("latin1");
-  return text.slice(0, text.indexOf("\n\n"));
+  const text = found?.type === "commit" ? found.content.toString("utf8") : "";
+  const [header = "", message = ""] = text.split(/\n\n(.*)/s, 2);
+  const tree = /^tree ([0-9a-f]+)$/m.exec(header)?.[1];
+  return { tree, parents: [...header.matchAll(/^parent ([0-9a-f]+)$/gm)].map(([, id = ""]) => revision(id)), message };
 }
 
 /** Whether the history down to the only merge base is here: with a part of it, git would take an older base. */
@@ -119,12 +118,13 @@ async function parentWithTree(history: History, commit: Revision): Promise<Revis
   const { folder, signal } = history;
   for (const depth of [0, ...DEPTHS]) {
     if (depth > 0 && !(await couldDeepen(history, [commit], depth))) return undefined;
-    const [, parent] = /^parent ([0-9a-f]+)$/m.exec(await headerOf(history, commit)) ?? [];
-    if (parent !== undefined && (await folder.hasCommits([revision(parent)], signal))) return revision(parent);
+    const [parent] = (await partsOf(history, commit)).parents;
+    if (parent !== undefined && (await folder.hasCommits([parent], signal))) return parent;
   }
   return undefined;
 }
 
+const PATHS = ["--name-only", "--no-renames", "--ignore-submodules=none"];
 const MAX_COMMITS = 200;
 const MAX_LOG_OUTPUT = 32 * 1024 * 1024;
 /** Commits are fetched without history. It is fetched in these steps, counted in parents, until the answer is known. */
@@ -153,10 +153,11 @@ export async function commitsBetween(history: History, from: Revision, to: Revis
 }
 
 /** Reads the range from the history on disk; undefined if it lacks one of the two commits. */
-async function knownRange({ folder, signal }: History, from: Revision, to: Revision): Promise<CommitRange | undefined> {
+async function knownRange(history: History, from: Revision, to: Revision): Promise<CommitRange | undefined> {
+  const { folder, signal } = history;
   if (!(await folder.hasCommits([from, to], signal))) return undefined;
   const cut = await folder.shallowCommits();
-  if (cut.has(to)) return { commits: [], complete: false };
+  if (cut.has(to)) return (await onlyCommit(history, from, to)) ?? { commits: [], complete: false };
   const format = ["log", "-z", `--format=${LOG_FORMAT}`];
   const range = ["--date-order", `--max-count=${MAX_COMMITS + 1}`, ...LOG_PATHS, "--end-of-options", to, `^${from}`];
   const logged = parseLog(await folder.local([...format, ...range, "--"], signal, { maxOutput: MAX_LOG_OUTPUT }));
@@ -170,6 +171,16 @@ async function knownRange({ folder, signal }: History, from: Revision, to: Revis
       .map(({ id, parents, subject, paths }): CommitSummary => ({ id, parents, subject, paths })),
     complete: sure.length === logged.length && sure.length <= MAX_COMMITS,
   };
+}
+
+/** The range of a commit whose only parent is `from`, as of most change requests: it needs no history. */
+async function onlyCommit(history: History, from: Revision, to: Revision): Promise<CommitRange | undefined> {
+  const { folder, signal } = history;
+  const { parents, message } = await partsOf(history, to);
+  if (parents.length !== 1 || parents[0] !== from) return undefined;
+  const args = ["diff-tree", "-r", "-z", ...PATHS, "--end-of-options", from, to];
+  const paths = fieldsOf(await folder.local(args, signal, { maxOutput: MAX_LOG_OUTPUT })).sort();
+  return { commits: [{ id: to, parents, subject: subjectOf(message), paths }], complete: true };
 }
 
 /** The newest time at which the history of `from` was cut. Commits that are older may belong to that history. */
@@ -218,7 +229,7 @@ function linesIn(output: Buffer): readonly string[] {
 const LOG_FORMAT = "%x00%H%x00%P%x00%ct%x00%B";
 
 /** Compares a merge with its first parent (git-log(1)). */
-const LOG_PATHS = ["--name-only", "--no-renames", "--diff-merges=first-parent", "--ignore-submodules=none"];
+const LOG_PATHS = [...PATHS, "--diff-merges=first-parent"];
 
 interface LoggedCommit extends CommitSummary {
   /** Commit time in seconds since 1970. */

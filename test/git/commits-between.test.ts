@@ -213,6 +213,23 @@ describe("history in the mirror", () => {
     expect(host.requests).toHaveLength(before);
   });
 
+  test("nothing is fetched for the only commit of a branch, whatever the base has got since", async () => {
+    const message = "two\n\nlines";
+    const idOf = await writeHistory(host.directory, {
+      ...chain("m", 60),
+      one: { parents: ["m50"], files: ["z", "a/b"], message },
+    });
+    const snapshot = await open(idOf("one"), idOf("m60"), idOf("m50"));
+    const before = host.requests.length;
+    expect(await snapshot.commitsBetween(idOf("m50"), idOf("one"))).toEqual({
+      commits: [{ id: idOf("one"), parents: [idOf("m50")], subject: "two", paths: ["a/b", "z"] }],
+      complete: true,
+    });
+    expect(host.requests).toHaveLength(before);
+    const rest = await snapshot.commitsBetween(idOf("m49"), idOf("one"));
+    expect(subjects(rest)).toEqual(["two", "m50"]);
+  });
+
   test("later heads work as before, again and again, also after a restart", async () => {
     let idOf = await writeHistory(host.directory, chain("m", 50));
     for (let round = 1; round <= 4; round += 1) {
