@@ -408,6 +408,43 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     expect(bot.changes()).toEqual([]);
   });
 
+  test("a child that a set generated as well, which does not own it, is bound by the namespaces of what goes with it", async () => {
+    const resources = ["always.yaml", "prod.yaml"];
+    const finalizers = ["resources-finalizer.argocd.argoproj.io"];
+    const annotations = { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/shop-x" };
+    const made = (repoURL: string) => ({
+      ...applicationResource("shop-x", { repoURL, namespace: "argocd", path: "lane" }),
+      metadata: { name: "shop-x", namespace: "argocd", annotations, finalizers },
+    });
+    const bot = await family(host, {
+      rule: "allowed_users: [bo]",
+      prod: { spec: { destination: { server: OWN, namespace: "shop" } } },
+      files: (url) => ({
+        "children/kustomization.yaml": asYaml({ resources: [...resources, "child.txt"] }),
+        "children/child.txt": asYaml(made(url)),
+        "sets/shops.yaml": asYaml(shopsResource(url, names("it", "x"))),
+        "shops/it/a.yaml": configMap("it", { value: "1" }),
+        "lane/more.yaml": asYaml(object),
+      }),
+      prepare: async (world, forge) => {
+        const repoURL = cloneUrlOf(forge);
+        runsShops(world, shopsResource(repoURL, names("it", "x")), [
+          generatedApplication("it", { repoURL }),
+          made(repoURL),
+        ]);
+        await world.argocd.deploy("shop-x");
+      },
+    });
+    const one = await bot.open({
+      "children/kustomization.yaml": asYaml({ resources }),
+      "sets/shops.yaml": asYaml(shopsResource(cloneUrlOf(bot.forge), names("it"))),
+    });
+    await bot.approve(one);
+    await bot.comment(one, "svc sync -a root --prune");
+    expect(bot.lastComment(one)).toContain(bound);
+    expect(bot.changes()).toEqual([]);
+  });
+
   test("an application that the changed policy of a set below the parent lets go is bound by its namespaces", async () => {
     const setOf = (url: string, applicationsSync: string) =>
       asYaml(shopsResource(url, names("it"), { namespace: "argocd", syncPolicy: { applicationsSync } }));

@@ -14,7 +14,7 @@ import { allInTurns } from "../model/collections.js";
 import { sameCluster } from "../model/effect.js";
 import type { JsonObject } from "../model/json.js";
 import type { ManifestDiff } from "../model/plan/manifest-diff.js";
-import type { ApplicationPlan, PreviewOrigin, SetFailure } from "../model/plan/plan.js";
+import type { ApplicationPlan, Preview, PreviewOrigin, SetFailure } from "../model/plan/plan.js";
 import type { AnnouncedSubject, LiveSubject, Subject } from "../model/subject.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import type { Previewed } from "../render/preview.js";
@@ -101,9 +101,9 @@ export async function childPreviews(
   const seen = new Set<string>([
     ...found.subjects.map(({ name }) => name),
     ...applicationSets.flatMap(({ added, changed, removed }) => [...added, ...changed, ...removed]),
+    ...generated.map(({ preview }) => eventOf(preview)),
   ]);
-  const deleted = found.subjects.flatMap(({ kind, name }) => (kind === "deleted" ? [name] : []));
-  const shownToGo = new Set([...deleted, ...applicationSets.flatMap(({ removed }) => removed)]);
+  const deleted = new Set(found.subjects.flatMap(({ kind, name }) => (kind === "deleted" ? [name] : [])));
   const ofGenerated = new Set(generated.map(({ preview }) => preview.application));
   const shown = [...generated];
   for (let level = [...parents, ...generated.flatMap(asParent)]; level.length > 0;) {
@@ -129,12 +129,17 @@ export async function childPreviews(
   /** What is planned, or goes to another parent, may be deleted as well, and only whoever tracks it tells what goes with it. */
   function isFirst({ application, origin, order }: FoundBelow): boolean {
     const goes = order.kind === "unread";
-    if (goes && shownToGo.has(application)) return false;
-    const key = goes ? JSON.stringify([application, origin.of]) : application;
+    if (goes && deleted.has(application)) return false;
+    const key = goes ? eventOf({ application, origin }) : application;
     const first = !seen.has(key);
     seen.add(key);
     return first;
   }
+}
+
+/** Names what becomes of an application by who does it. */
+function eventOf({ application, origin: { kind, of, change } }: Pick<Preview, "application" | "origin">): string {
+  return JSON.stringify([application, kind, of, change]);
 }
 
 function asParent({ preview, facts }: ShownPreview): readonly Parent[] {
