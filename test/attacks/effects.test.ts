@@ -154,6 +154,8 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     const child = { ...bot.resourceOf("prod", { namespace: "argocd" }), operation };
     await bot.open({ "children/prod.yaml": asYaml(child) });
     await expectRefused(bot, /- `prod`: a sync of root changes it; its definition comes with an operation, /);
+    await bot.push(1, { "children/prod.yaml": asYaml({ ...child, operation: null }) });
+    expect(bot.lastComment(1)).not.toContain("comes with an operation");
   });
 
   test("a new application needs an approval without any rule if its file carries an operation", async () => {

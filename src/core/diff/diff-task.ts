@@ -242,7 +242,7 @@ function renderFacts(
       ...child,
       base: specOf(base),
       head: specOf(head),
-      operates: head?.operation !== undefined,
+      operates: (head?.operation ?? null) !== null,
     })),
     sets: sets.filter(({ changed }) => changed),
     sameSets: sets.filter(({ changed }) => !changed),
