@@ -410,6 +410,42 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     expect(bot.changes()).toEqual([]);
   });
 
+  test("a child that moves with a policy is deleted only after an approval, also after a plan of its new parent alone", async () => {
+    const annotations = { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/harmless" };
+    const made = (repoURL: string) => ({
+      ...applicationResource("harmless", { repoURL, namespace: "argocd", path: "lane" }),
+      metadata: {
+        ...{ name: "harmless", namespace: "argocd", annotations },
+        finalizers: ["resources-finalizer.argocd.argoproj.io"],
+      },
+    });
+    const all = (...resources: readonly string[]) => asYaml({ resources });
+    const bot = await family(host, {
+      rule: "require_up_to_date: false",
+      mid: {},
+      files: (url) => ({
+        // No files of a name that svc reads definitions from.
+        "children/kustomization.yaml": all("always.yaml", "mid.yaml", "harmless.txt"),
+        "children/harmless.txt": asYaml(made(url)),
+        "mid/kustomization.yaml": all("prod.yaml"),
+        "mid/harmless.txt": asYaml(made(url)),
+        "lane/more.yaml": asYaml(policy),
+      }),
+      prepare: async ({ argocd }, forge) => {
+        argocd.addApplication(made(forge.cloneUrl("acme/deploy")));
+        await argocd.deploy("harmless");
+      },
+    });
+    const one = await bot.open({
+      "children/kustomization.yaml": all("always.yaml", "mid.yaml"),
+      "mid/kustomization.yaml": all("prod.yaml", "harmless.txt"),
+    });
+    await bot.comment(one, "svc plan -a mid");
+    await bot.comment(one, "svc sync -a root --prune");
+    expect(bot.lastComment(one)).toContain(gone);
+    expect(bot.changes()).toEqual([]);
+  });
+
   test("a child that a set generated as well, which does not own it, is bound by the namespaces of what goes with it", async () => {
     const resources = ["always.yaml", "prod.yaml"];
     const finalizers = ["resources-finalizer.argocd.argoproj.io"];

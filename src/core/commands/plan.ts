@@ -265,13 +265,17 @@ async function releaseOthers(
 
 /** The previews of an earlier plan that this one did not make again. */
 function unlooked({ previews }: Plan, asked: ReadonlySet<string>, previewed: readonly Preview[]): readonly Preview[] {
-  const again = new Set(previewed.map(({ application }) => application));
-  return previews.filter(
-    ({ application, origin }) =>
-      !again.has(application) &&
+  // One application may change by one parent, and go by another.
+  const keyOf = ({ application, origin: { kind, of } }: Preview) => JSON.stringify([application, kind, of]);
+  const again = new Set(previewed.map(keyOf));
+  return previews.filter((one) => {
+    const { application, origin } = one;
+    return (
+      !again.has(keyOf(one)) &&
       (origin.change === "removed" || !asked.has(application)) &&
-      !(origin.kind === "child" && asked.has(origin.of)),
-  );
+      !(origin.kind === "child" && asked.has(origin.of))
+    );
+  });
 }
 
 function byName(left: ApplicationPlan, right: ApplicationPlan): number {
