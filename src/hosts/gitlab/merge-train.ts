@@ -123,21 +123,23 @@ export async function joinMergeTrain(
   for (let attempt = 0; ; attempt += 1) {
     const asked = await askConfirmed(client, change, confirm, send);
     if (asked === undefined) return { kind: "barred" };
-    const { refusal } = asked;
-    const hasSettled = (now: MergeRequest) => refusal instanceof HostRefusal || now.state !== "opened" || isQueued(now);
+    const { refusal: failure } = asked;
+    // A failure like 502 is no refusal: GitLab may have accepted.
+    const refusal = failure instanceof HostRefusal && !failure.maybeDone ? failure : undefined;
+    const hasSettled = (now: MergeRequest) => refusal !== undefined || now.state !== "opened" || isQueued(now);
     const read = await readAccepted(client, change, hasSettled, clock);
     if (read instanceof HostFailure) {
-      if (refusal !== undefined) throw refusal instanceof HostRefusal ? read : refusal;
+      if (failure !== undefined) throw refusal === undefined ? failure : read;
       return { kind: "refused", reason: `${NOT_TOLD} ${read.message}` };
     }
     if (read.sha === sha && read.state === "merged") return { kind: "merged", note: undefined };
-    if (!(refusal instanceof HostRefusal) && read.target_branch !== baseBranch) {
+    if (refusal === undefined && read.target_branch !== baseBranch) {
       await leaveOtherTrain(client, change, read);
       return { kind: "barred" };
     }
     if (read.sha === sha && read.target_branch === baseBranch && isQueued(read)) return QUEUED;
-    if (refusal === undefined) return { kind: "refused", reason: NOT_TAKEN };
-    if (!(refusal instanceof HostRefusal)) throw refusal;
+    if (failure === undefined) return { kind: "refused", reason: NOT_TAKEN };
+    if (refusal === undefined) throw failure;
     const pause = MERGE_PAUSES_MS[attempt];
     const isComputing = refusal.status === 400 && mergeabilityOf(read) === "unknown";
     // 409 may also be a lock: https://github.com/python-gitlab/python-gitlab/issues/2325

@@ -91,6 +91,37 @@ test("a place on the merge train is asked for again where GitLab has the merge r
   expect(clock.sleeps).toEqual([5000]);
 });
 
+describe("a place on the merge train for which GitLab fails (502)", () => {
+  function failing() {
+    const { host, api } = gitlabUnderTest();
+    api.get(PROJECT).reply(200, { merge_trains_enabled: true });
+    api.get(MERGE_REQUEST).reply(200, mergeRequest());
+    api.post(`${PROJECT}/merge_trains/merge_requests/17`).reply(502, "<html>");
+    return { host, api };
+  }
+
+  test("may be there a moment later", async () => {
+    const { host, api } = failing();
+    api.get(MERGE_REQUEST).reply(200, mergeRequest());
+    api.get(MERGE_REQUEST).reply(200, mergeRequest({ merge_when_pipeline_succeeds: true }));
+    expect(await host.merge(change, keep)).toMatchObject({ kind: "queued" });
+  });
+
+  test("is given up where the target branch changed meanwhile", async () => {
+    const { host, api } = failing();
+    const elsewhere = { merge_when_pipeline_succeeds: true, target_branch: "release" };
+    api.get(MERGE_REQUEST).reply(200, mergeRequest(elsewhere));
+    api.post(`${MERGE_REQUEST}/cancel_merge_when_pipeline_succeeds`).reply(201, {});
+    expect(await host.merge(change, keep)).toEqual({ kind: "barred" });
+  });
+
+  test("is a failure where it is not there", async () => {
+    const { host, api } = failing();
+    api.get(MERGE_REQUEST).times(6).reply(200, mergeRequest());
+    await expect(host.merge(change, keep)).rejects.toThrow("GitLab failed (502)");
+  });
+});
+
 test("a place on the merge train that GitLab accepted is read again after a limit, and not confirmed twice", async () => {
   const { host, api } = gitlabUnderTest();
   const answers = [intent, undefined];
