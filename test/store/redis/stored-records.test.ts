@@ -63,6 +63,7 @@ const deployment: Required<Deployment> = {
   uid: "uid-1",
   change,
   revision: head,
+  baseBranch: "main",
   baseRevision: head,
   basePinned: true,
   outcome: "succeeded",
