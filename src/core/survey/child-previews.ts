@@ -23,7 +23,6 @@ import type { DrivingSource } from "./driving-right.js";
 import { regenerated } from "./ignored-fields.js";
 import { type PreviewOrder, type Previews, readsOnlyKnown, type Removed, type ShownPreview } from "./previews.js";
 import { policyOf } from "./sets/application-set-notes.js";
-import { compareOwned, ownedIfChanged } from "./sets/application-sets.js";
 import {
   changesToPreview,
   previewOrder,
@@ -31,6 +30,7 @@ import {
   type ChangeToPreview,
 } from "./sets/generated-applications.js";
 import { expansionOf, failureOfSet } from "./sets/rendered-sets.js";
+import { compareOwned, ownedIfChanged } from "./sets/set-settings.js";
 import { withMissing } from "./survey-afresh.js";
 import type { Survey } from "./survey.js";
 

@@ -4,7 +4,7 @@ import type { Application, ApplicationSet } from "../../../src/core/model/applic
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { Json, JsonObject } from "../../../src/core/model/json.js";
 import { notesOf, policyOf } from "../../../src/core/survey/sets/application-set-notes.js";
-import { changedSettings } from "../../../src/core/survey/sets/application-sets.js";
+import { changedSettings } from "../../../src/core/survey/sets/set-settings.js";
 import { CHANGE, OWN_URL } from "../detect/memory-snapshot.js";
 import { sampleApplication } from "../sample-application.js";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import type { ApplicationSet } from "../../../src/core/model/application.js";
 import type { JsonObject } from "../../../src/core/model/json.js";
-import { changedSettings } from "../../../src/core/survey/sets/application-sets.js";
+import { changedSettings } from "../../../src/core/survey/sets/set-settings.js";
 
 const set = (spec: JsonObject): ApplicationSet => ({ name: "s", namespace: undefined, resource: { spec } });
 const LIST = { list: { elements: [{ name: "a" }] } };

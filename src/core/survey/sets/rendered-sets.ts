@@ -35,8 +35,9 @@ import type { Reached, Surroundings } from "../children.js";
 import { asChanged, autoSyncAmong, memberOf, operates, unknownMember } from "../members.js";
 import { createPreviews, type PreviewOrder, readsOnlyKnown } from "../previews.js";
 import type { Survey } from "../survey.js";
-import { changedSettings, ownedIfChanged, withheldBecause, withReads } from "./application-sets.js";
+import { withheldBecause } from "./application-sets.js";
 import { failureToCreate, failureToGenerate } from "./set-failure.js";
+import { changedSettings, ownedIfChanged, withReads } from "./set-settings.js";
 
 type PreviewsOf = Parameters<typeof createPreviews>;
 
