@@ -8,7 +8,7 @@ import type {
 } from "../../core/model/settings.js";
 import type { RepositoryConfig } from "../repository/repository-schema.js";
 import type { ServerDefaults } from "../server/server.js";
-import { matchOf } from "./rule-match.js";
+import { matchOf, placeOf } from "./rule-match.js";
 
 /** `from`: whose it is, if not the repository's. */
 type Entry = RepositoryConfig["syncRequirements"][number] & Pick<AccessRule, "from">;
@@ -36,11 +36,38 @@ function strictestHealth(rules: readonly HealthRule[]): HealthRule | undefined {
 }
 
 /**
+ * What the policies of a change request require of an application. What the server's `floor` says of it is a default for those
+ * that say nothing, and holds beside the others.
+ */
+export function requirementsIn(
+  policies: readonly RepositoryConfig[],
+  application: RuledApplication,
+  floor: RepositoryConfig,
+  defaults: ServerDefaults,
+): Requirements {
+  const { onApproval, health } = requirementsOf(application, floor, { ...defaults, ...NOTHING_REQUIRED });
+  const own = { ...defaults, ...healthDefaults(health), syncOn: onApproval ? "approval" : "command" } as const;
+  const files = strictest(policies.map((one) => requirementsOf(application, one, defaultsIn(one, application, own))));
+  // The floor's `health_timeout` and `on_failure` also hold where only the files require health.
+  return strictest([files, requiredBeside(files, application, floor, defaults)]);
+}
+
+/** The defaults of an application. A sync waits for its health if a later stage waits for that. */
+function defaultsIn(
+  { stages = [] }: RepositoryConfig,
+  { name }: RuledApplication,
+  defaults: RequirementDefaults,
+): RequirementDefaults {
+  const isFollowed = stages.length > 0 && placeOf(name, stages) < stages.length - 1;
+  return isFollowed ? { ...defaults, requireHealthy: true } : defaults;
+}
+
+/**
  * Finds what a sync of an application requires, one requirement at a time: the exact entry wins, then the first
  * matching pattern, then the repository, then the server. Entries that may match only add requirements, and a
  * repository cannot lift the server's health requirement.
  */
-export function requirementsOf(
+function requirementsOf(
   application: RuledApplication,
   policy: RepositoryConfig,
   defaults: RequirementDefaults,
@@ -72,16 +99,16 @@ export function requiredBeside(
 }
 
 /** The defaults of a file that requires only what it names. */
-export const NOTHING_REQUIRED = { requireApproval: false, requireUpToDate: false, requireHealthy: false };
+const NOTHING_REQUIRED = { requireApproval: false, requireUpToDate: false, requireHealthy: false };
 
 /** The defaults with the health that this rule requires of everything. */
-export function healthDefaults(
+function healthDefaults(
   health: HealthRule | undefined,
 ): Pick<RequirementDefaults, "requireHealthy" | "healthTimeout" | "onFailure"> | undefined {
   return health && { requireHealthy: true, healthTimeout: health.timeoutMs, onFailure: health.onFailure };
 }
 
-export type RequirementDefaults = Pick<
+type RequirementDefaults = Pick<
   ServerDefaults,
   "requireApproval" | "requireUpToDate" | "requireHealthy" | "healthTimeout" | "onFailure"
 > & {

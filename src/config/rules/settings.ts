@@ -18,15 +18,8 @@ import {
 } from "../repository/repository-schema.js";
 import type { ServerConfig, ServerDefaults } from "../server/server.js";
 import type { ConfigProblem } from "../yaml-tree.js";
-import {
-  accessRulesOf,
-  healthDefaults,
-  NOTHING_REQUIRED,
-  requiredBeside,
-  requirementsOf,
-  strictest,
-} from "./requirements.js";
-import { describeSelectors, placeOf, SELECTORS } from "./rule-match.js";
+import { accessRulesOf, requirementsIn } from "./requirements.js";
+import { describeSelectors, SELECTORS } from "./rule-match.js";
 
 export interface Resolution {
   /** Valid even if a file is broken, for commands that still work then: unlock, rollback, help. */
@@ -105,16 +98,8 @@ export function resolveSettings(
     projectRepositories: Object.entries(server.projects).map(([project, one]) => ({ project, ...one })),
     sensitiveKinds: server.sensitiveKinds ?? DEFAULT_SENSITIVE_KINDS,
     requirementsFor: oncePerApplication((application, elsewhere?: "healthy") => {
-      // What the server says of an application is a default for the files that say nothing, and a floor for the others.
-      const { onApproval, health } = requirementsOf(application, floor, { ...defaults, ...NOTHING_REQUIRED });
-      const required = elsewhere === undefined ? {} : { requireHealthy: true };
-      const own = { ...defaults, ...required, ...healthDefaults(health) };
-      const syncOn = onApproval ? "approval" : "command";
-      const files = strictest(
-        policies.map((one) => requirementsOf(application, one, { ...defaultsIn(one, application, own), syncOn })),
-      );
-      // The floor's `health_timeout` and `on_failure` also hold where only the files require health.
-      const all = strictest([files, requiredBeside(files, application, floor, defaults)]);
+      const own = elsewhere === undefined ? defaults : { ...defaults, requireHealthy: true };
+      const all = requirementsIn(policies, application, floor, own);
       const because = defaultBranch?.file.kind === "invalid" ? { because: BROKEN_DEFAULT } : {};
       return broken ? { ...all, ...because, requireApproval: true, onApproval: undefined } : all;
     }),
@@ -163,16 +148,6 @@ function floorOn(host: HostId, { syncRequirements }: Pick<ServerConfig, "syncReq
 
 function policyOf({ file, earlier }: BranchFile): RepositoryConfig {
   return file.kind === "valid" ? file.config : (earlier ?? NO_REPOSITORY_CONFIG);
-}
-
-/** The defaults of an application. A sync waits for its health if a later stage waits for that. */
-function defaultsIn(
-  { stages = [] }: RepositoryConfig,
-  { name }: RuledApplication,
-  defaults: ServerDefaults,
-): ServerDefaults {
-  const isFollowed = stages.length > 0 && placeOf(name, stages) < stages.length - 1;
-  return isFollowed ? { ...defaults, requireHealthy: true } : defaults;
 }
 
 function asStage({ soak = 0, ...stage }: NonNullable<RepositoryConfig["stages"]>[number]): Stage {

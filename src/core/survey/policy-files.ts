@@ -5,8 +5,9 @@ import {
   type RepositoryConfig,
   type RepositoryConfigResult,
 } from "../../config/repository/repository-schema.js";
-import { accessRulesOf, type RequirementDefaults, requiredBeside, strictest } from "../../config/rules/requirements.js";
+import { accessRulesOf, requiredBeside, strictest } from "../../config/rules/requirements.js";
 import type { BranchFile, PolicyFiles } from "../../config/rules/settings.js";
+import type { ServerDefaults } from "../../config/server/server.js";
 import { REPOSITORY_FILE } from "../../names.js";
 import { canonicalRepository } from "../detect/tree/repository-url.js";
 import { type Reading, TextReader } from "../detect/tree/yaml-documents.js";
@@ -169,7 +170,7 @@ async function readRepositoryFile(file: RepositoryFile, reading: Reading): Promi
 interface DefinitionSource {
   readonly change: Pick<ChangeRequest, "host">;
   readonly hosts: readonly Pick<CodeHost, "id" | "readFile">[];
-  readonly defaults: RequirementDefaults;
+  readonly defaults: ServerDefaults;
   readonly reading: Reading;
 }
 
@@ -246,7 +247,7 @@ function allRequirements(
   application: RuledApplication,
   files: Read,
   own: OwnSettings,
-  defaults: RequirementDefaults,
+  defaults: ServerDefaults,
 ): Requirements {
   const first = own.requirementsFor(application);
   const others = definitionsOf(application, files);
