@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { StoredValueUnreadable } from "../../src/core/model/errors.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { applicationResource, asYaml } from "./resources.js";
 
@@ -51,6 +52,16 @@ describe.each(HOSTS)("svc/sync after an approval on %s", (host) => {
     await bot.approve(one);
     expect(statusOf(bot, one)).toMatch(/^success: /);
     expect(bot.answers(one)).toHaveLength(answers);
+  });
+
+  test("a withdrawal makes it pending as well where the plan cannot be read any more", async () => {
+    const { bot, one } = await start();
+    await bot.approve(one);
+    expect(statusOf(bot, one)).toMatch(/^success: /);
+    Object.assign(bot.stores.plans, { find: () => Promise.reject(new StoredValueUnreadable("of another version")) });
+    await bot.forge.review(REPOSITORY, one, "bo", "request-changes");
+    await bot.idle();
+    expect(statusOf(bot, one)).toMatch(/^pending: /);
   });
 
   test("an approval by who pushed the head leaves it pending, and another's makes it green", async () => {

@@ -8,7 +8,7 @@ import type { ApplicationName } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import { nextTurn } from "../../core/model/collections.js";
 import type { Deployment } from "../../core/model/deployment.js";
-import { LeaseLost } from "../../core/model/errors.js";
+import { LeaseLost, only, StoredValueUnreadable } from "../../core/model/errors.js";
 import { counted } from "../../core/model/host-words.js";
 import type { NextStep } from "../../core/model/next-step.js";
 import { INTERRUPTED } from "../../core/model/plan/cluster-check.js";
@@ -113,12 +113,13 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
 }
 
 /**
- * Brings what an open change request shows up to date: its plan, or, where svc does not plan by itself, what is known without one.
- * Nobody asks Kubernetes for its plan any more.
+ * Brings what an open change request shows up to date: its plan, or, where svc does not plan by itself or cannot read it, what is
+ * known without one. Nobody asks Kubernetes for its plan any more.
  */
 export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown> {
-  const stored = await run.plans.find(change);
-  const found = stored?.head === change.headRevision ? stored : undefined;
+  const stored = await run.plans.find(change).catch(only(StoredValueUnreadable, (error) => error));
+  const isUnreadable = stored instanceof StoredValueUnreadable;
+  const found = !isUnreadable && stored?.head === change.headRevision ? stored : undefined;
   if (found === undefined && !hasCommitStatus(run)) return NOTHING;
   const isLeft = found !== undefined && isAsking(found);
   const plan = isLeft ? withoutAnswers(found, INTERRUPTED) : found;
@@ -131,11 +132,12 @@ export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown>
     const shown = await show(now, { ...opened, unlessShown: true }, run);
     return isNoted && !mayChangeUntold(now) ? shown : { ...shown, trueUntil: lookAgainAt(plan, shown, run) };
   }
-  if (opened.settings.autoplan && plansAutomatically(change, run.config)) {
+  if (!isUnreadable && opened.settings.autoplan && plansAutomatically(change, run.config)) {
     await setStoredStatus(change, run);
     return NOTHING;
   }
-  const facts = await detectedOf(change, opened, run).catch(async (error: unknown): Promise<StatusFacts> => {
+  const detecting = isUnreadable ? Promise.reject(stored) : detectedOf(change, opened, run);
+  const facts = await detecting.catch(async (error: unknown): Promise<StatusFacts> => {
     run.signal.throwIfAborted();
     run.log.warn({ err: error }, "could not determine what a head affects for its commit status");
     await run.publisher.retry(change, run.patient);
@@ -385,11 +387,8 @@ async function detectedOf(
   const certain = notes.length === 0 && isFree;
   if (found.length > 0 || !certain) return awaiting(found, change, run);
   const missing = await missingForRules({ ...context, approvals: createApprovals(context) });
-  const atMerge = others.map(({ application }) => application);
-  return {
-    kind: "detected",
-    detected: missing === undefined ? { kind: "nothing", atMerge } : { kind: "rules", missing },
-  };
+  const nothing = { kind: "nothing", atMerge: others.map(({ application }) => application) } as const;
+  return { kind: "detected", detected: missing === undefined ? nothing : { kind: "rules", missing } };
 }
 
 function awaiting(applications: readonly string[], { fork }: ChangeRequest, { config }: Run): StatusFacts {

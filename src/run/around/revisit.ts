@@ -119,7 +119,7 @@ async function againIfStopped(ref: ChangeRequestRef, { signal, publisher }: Run)
 
 /** Pushes the event of a stage whose time has come. However often it is marked, the queue takes it once. */
 async function goOnIfDue(change: ChangeRequest, { plans, clock, push }: Run): Promise<void> {
-  const plan = await plans.find(change);
+  const plan = await ifReadable(plans.find(change), undefined);
   const next = isPlanOf(plan, change) ? plan.next : undefined;
   if (next === undefined || Date.parse(next.due) > clock.now().getTime()) return;
   const delivery = `stage-${identityKey(change)}-${next.id}`;
