@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { revision } from "../../src/core/model/brand.js";
+import { StoredValueUnreadable } from "../../src/core/model/errors.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
@@ -75,22 +76,33 @@ describe.each(HOSTS)("what svc shows on %s follows what happens elsewhere", (hos
     expect(await statusOf(bot, four)).toMatch(lockedBy(three));
   });
 
-  test("a green status that a hold makes wrong is taken back although the host's calls are scarce", async () => {
-    const bot = await start(host);
-    const stateOf = async (number: number) => {
-      const { headRevision } = bot.seen(number);
-      const [own] = await bot.stores.statuses.ofHead({ ...bot.ref(number), headRevision: revision(headRevision) });
-      return own?.state;
-    };
-    const one = await bot.open(changeOf(["web"]));
-    bot.expectChanges("sync web");
-    await bot.comment(one, "svc sync");
-    const two = await bot.open(changeOf(["api"], "3"), { by: "bo" });
-    expect(await stateOf(one)).toBe("success");
-    useUpCalls(bot);
-    await bot.comment(two, "svc hold -a web --reason migration --until 2h", "bo");
-    expect(await stateOf(one)).toBe("pending");
-  });
+  test.each([
+    ["", false],
+    [", and its plan cannot be read", true],
+  ])(
+    "a green status that a hold makes wrong is taken back although the host's calls are scarce%s",
+    async (_, damaged) => {
+      const bot = await start(host);
+      const stateOf = async (number: number) => {
+        const { headRevision } = bot.seen(number);
+        const [own] = await bot.stores.statuses.ofHead({ ...bot.ref(number), headRevision: revision(headRevision) });
+        return own?.state;
+      };
+      const one = await bot.open(changeOf(["web"]));
+      bot.expectChanges("sync web");
+      await bot.comment(one, "svc sync");
+      const two = await bot.open(changeOf(["api"], "3"), { by: "bo" });
+      expect(await stateOf(one)).toBe("success");
+      useUpCalls(bot);
+      const { plans } = bot.stores;
+      const find: typeof plans.find = plans.find.bind(plans);
+      const unreadable = () => Promise.reject(new StoredValueUnreadable("of another version"));
+      if (damaged)
+        Object.assign(plans, { find: (ref: ChangeRequestRef) => (ref.number === one ? unreadable() : find(ref)) });
+      await bot.comment(two, "svc hold -a web --reason migration --until 2h", "bo");
+      expect(await stateOf(one)).toBe("pending");
+    },
+  );
 
   test("a status whose text did not change is not written again", async () => {
     const bot = await start(host);

@@ -66,9 +66,11 @@ export async function bringUpToDate(ref: ChangeRequestRef, asked: Marked | Rollo
   return silent("nothing-to-update");
 }
 
-/** Whether the last commit status that svc set on the planned head is a success. Reads the stores, not the host. */
+/** Whether the last commit status that svc set on the planned head is, or may be, a success. Reads the stores, not the host. */
 async function isGreen(ref: ChangeRequestRef, { plans, statuses }: Run): Promise<boolean> {
-  const headRevision = (await plans.find(ref))?.head;
+  const plan = await ifReadable(plans.find(ref), "unreadable" as const);
+  if (plan === "unreadable") return true;
+  const headRevision = plan?.head;
   const ofHead = headRevision === undefined ? [] : await statuses.ofHead({ ...ref, headRevision });
   return ofHead.some(({ change, state }) => sameChangeRequest(change, ref) && state === "success");
 }
