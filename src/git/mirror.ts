@@ -10,6 +10,7 @@ import type { CloneSource } from "../core/ports/code-host.js";
 import { Stopped } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
 import type {
+  CommitRange,
   FetchOptions,
   OpenOptions,
   Repositories,
@@ -132,6 +133,7 @@ class GitMirror implements Repositories {
     texts: new LRUCache<string, { readonly text: string | undefined }>({ maxSize: CACHE_BYTES }),
     folders: new LRUCache<string, TreeNode>({ maxSize: CACHE_BYTES }),
     lists: new LRUCache<string, readonly TreeEntry[]>({ maxSize: CACHE_BYTES }),
+    ranges: new LRUCache<string, CommitRange>({ maxSize: CACHE_BYTES / 4 }),
   };
 
   constructor(options: GitMirrorOptions) {

@@ -9,12 +9,16 @@ import type { MirrorRepository } from "./mirror-repository.js";
 import type { GitObject } from "./object-reader.js";
 import { type TreeNode, TreeReader } from "./tree-reader.js";
 
-/** Caches that all snapshots share: contents by id, folders and lists of files by repository and id. Entries never change. */
+/** Caches that all snapshots share: contents by id, folders, lists of files and ranges by repository and id. Entries never change. */
 interface SnapshotCaches {
   readonly texts: TextCache;
   readonly folders: LRUCache<string, TreeNode>;
   readonly lists: LRUCache<string, readonly TreeEntry[]>;
+  readonly ranges: LRUCache<string, CommitRange>;
 }
+
+/** What svc does not know of a history is asked for again after this time. */
+const UNKNOWN_MS = 10 * 60_000;
 
 const VERSIONS_AT_ONCE = 10;
 const MAX_LINK_BYTES = 4 * 1024;
@@ -86,7 +90,15 @@ export class MirrorSnapshot implements RepositorySnapshot {
   }
 
   commitsBetween(from: Revision, to: Revision): Promise<CommitRange> {
-    return once(this.#ranges, `${from} ${to}`, () => this.alone(() => commitsBetween(this.#history, from, to)));
+    return once(this.#ranges, `${from} ${to}`, async () => {
+      const key = this.#key(`${from} ${to}`);
+      const known = this.caches.ranges.get(key);
+      if (known !== undefined) return known;
+      const range = await this.alone(() => commitsBetween(this.#history, from, to));
+      const size = range.commits.reduce((sum, { paths }) => sum + 500 + 2 * paths.join().length, 1);
+      this.caches.ranges.set(key, range, { size, ttl: range.complete ? 0 : UNKNOWN_MS });
+      return range;
+    });
   }
 
   isCleanMerge(commit: Revision, of?: readonly [Revision, Revision]): Promise<boolean> {
@@ -166,8 +178,8 @@ export class MirrorSnapshot implements RepositorySnapshot {
     return others.map(({ blob }) => blob);
   }
 
-  #key(revision: Revision): string {
-    return `${this.folder.path} ${revision}`;
+  #key(revisions: string): string {
+    return `${this.folder.path} ${revisions}`;
   }
 }
 

@@ -230,6 +230,23 @@ describe("history in the mirror", () => {
     expect(subjects(rest)).toEqual(["two", "m50"]);
   });
 
+  test("what remains unknown after the last step is not fetched again by the next snapshots", async () => {
+    const idOf = await writeHistory(host.directory, {
+      ...chain("m", 1100),
+      old: { parents: ["m2"], time: 2 },
+      merge: { parents: ["m1100", "old"], files: [] },
+    });
+    const ask = async () => {
+      const snapshot = await open(idOf("merge"), idOf("m1100"), idOf("m1100"));
+      return snapshot.commitsBetween(idOf("m1100"), idOf("merge"));
+    };
+    const range = await ask();
+    expect(range.complete).toBe(false);
+    const before = host.requests.length;
+    expect(await ask()).toEqual(range);
+    expect(host.requests).toHaveLength(before);
+  });
+
   test("later heads work as before, again and again, also after a restart", async () => {
     let idOf = await writeHistory(host.directory, chain("m", 50));
     for (let round = 1; round <= 4; round += 1) {
