@@ -151,6 +151,11 @@ export async function addKustomizeInputs(
         if (reads.program) {
           into.addWhole(`the kustomization ${file} runs a program of the repository, which may read any file`);
         }
+        if (reads.outside) {
+          into.addWhole(
+            `the kustomization ${file} names a chart outside of its folder of charts, which may be anywhere`,
+          );
+        }
         if (reads.remote) into.addRemote(reads.addresses);
         if (reads.versions) into.addVersion(reads.addresses);
         files += 1 + reads.paths.length;
@@ -180,21 +185,25 @@ interface Reads extends Omit<Dependencies, "local" | "count"> {
   readonly texts: number;
   /** It runs a program that is a file of the repository. */
   readonly program: boolean;
+  /** The name of a chart leads out of the folder of charts. */
+  readonly outside: boolean;
 }
 
 /** Undefined if the file, or a plugin configuration that it names, cannot be read. */
 async function readsOf(file: string, directory: string, tree: RepositoryTree): Promise<Reads | undefined> {
   const kustomization = await tree.readYaml(file);
-  if (kustomization === undefined || kustomization.some(leavesChartHome)) return undefined;
+  if (kustomization === undefined) return undefined;
   const texts = [DEFAULT_CHART_HOME, ...kustomization.flatMap(textsOf)];
   const objects = kustomization.filter(isJsonObject);
   let remote = objects.some((object) => fetchesRemotes(object, directory, tree));
   let program = false;
+  let outside = kustomization.some(leavesChartHome);
   const plugins = PLUGIN_FIELDS.flatMap((field) => objects.flatMap((object) => membersOf(object, field)));
   for (const plugin of placesIn(plugins.flatMap(textsOf), directory, tree)) {
     const documents = await configurationsOf(plugin, directory, tree);
     const functions = await functionsOf(documents ?? [], tree);
-    if (documents === undefined || functions === undefined || documents.some(leavesChartHome)) return undefined;
+    if (documents === undefined || functions === undefined) return undefined;
+    outside ||= documents.some(leavesChartHome);
     remote ||= [...documents, ...functions].some(namesUrl);
     program ||= functions.some((one) => runsOwnProgram(one, directory, tree));
     for (const text of [...documents, ...functions].flatMap(textsOf)) texts.push(text);
@@ -217,6 +226,7 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
     addresses,
     versions: objects.flatMap(chartsIn).some(isFromRepository),
     program,
+    outside,
   };
 }
 
