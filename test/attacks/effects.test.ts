@@ -410,6 +410,27 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     expect(bot.changes()).toEqual([]);
   });
 
+  test("a new child that two new applications define needs an approval, since only one of them is rendered", async () => {
+    const bot = await family(host, { rule: "require_up_to_date: false" });
+    const syncPolicy = { automated: {} };
+    const kid = (path: string) => asYaml(bot.resourceOf("kid", { namespace: "argocd", path, spec: { syncPolicy } }));
+    const parent = (name: string) => asYaml(bot.resourceOf(name, { path: name, spec: { syncPolicy } }));
+    const files = (second: string) => ({
+      "argocd/one.yaml": parent("one"),
+      "argocd/two.yaml": parent("two"),
+      "one/kustomization.yaml": asYaml({ resources: ["kid.txt"] }),
+      "one/kid.txt": kid("lane"),
+      "two/kustomization.yaml": asYaml({ resources: ["kid.txt"] }),
+      "two/kid.txt": kid(second),
+      "lane/a.yaml": configMap("kid", { value: "1" }),
+      "other/policy.yaml": asYaml(policy),
+    });
+    const one = await bot.open(files("lane"));
+    expect(bot.lastComment(one)).not.toContain("eeds an approval");
+    await bot.push(one, files("other"));
+    expect(bot.lastComment(one)).toContain("eeds an approval");
+  });
+
   test("a child that moves with a policy is deleted only after an approval, also after a plan of its new parent alone", async () => {
     const annotations = { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/harmless" };
     const made = (repoURL: string) => ({

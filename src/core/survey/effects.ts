@@ -48,7 +48,8 @@ function reachedInTurn(first: readonly Reached[], chain: Chain): readonly Member
     const known = applied?.digest !== undefined && applied.digest === member.digest;
     const hidden = deploysItself && !known && member.problem === undefined;
     const reached = { ...member, deploysItself };
-    found.set(key, hidden ? { ...reached, problem: chain.unseen } : reached);
+    const problem = chain.unseen ?? (applied?.digest === undefined ? undefined : ELSE_RENDERED);
+    found.set(key, hidden ? { ...reached, problem } : reached);
     if (deploysItself && known) queue.push(...applied.reached);
     queue.push(...removedWith(member, chain));
   }
@@ -72,6 +73,7 @@ function lookedAt({ application, definition }: Member, { appliedBy, gone }: Chai
 }
 
 const NOT_RENDERED = "Argo CD deploys it by itself, and what it would deploy was not rendered";
+const ELSE_RENDERED = "Argo CD deploys it by itself, and of several definitions of it only one was rendered";
 
 /** A child Application, if a sync of its parent creates, changes or removes it. */
 function reachedChild(
@@ -144,7 +146,7 @@ export async function deriveEffects(
   // A parent that starts a new application needs an approval, since that was rendered by itself alone.
   const driven = byName(shallow.filter(({ subject }) => subject.kind === "live"));
   const bySync: Chain = { appliedBy: driven, gone, running, unseen: NOT_RENDERED };
-  // A preview that could not be rendered bars the merge by itself.
+  // A preview that could not be rendered bars the merge by itself. Only one of several definitions is previewed.
   const byMerge: Chain = { appliedBy: all, gone, running, unseen: undefined };
   const members = [
     ...shallow.map(({ direct }) => direct),
