@@ -433,8 +433,8 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
 
   test("a child that moves with a policy is deleted only after an approval, also after a plan of its new parent alone", async () => {
     const annotations = { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/harmless" };
-    const made = (repoURL: string) => ({
-      ...applicationResource("harmless", { repoURL, namespace: "argocd", path: "lane" }),
+    const made = (repoURL: string, path = "lane") => ({
+      ...applicationResource("harmless", { repoURL, namespace: "argocd", path }),
       metadata: {
         ...{ name: "harmless", namespace: "argocd", annotations },
         finalizers: ["resources-finalizer.argocd.argoproj.io"],
@@ -449,7 +449,8 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
         "children/kustomization.yaml": all("always.yaml", "mid.yaml", "harmless.txt"),
         "children/harmless.txt": asYaml(made(url)),
         "mid/kustomization.yaml": all("prod.yaml"),
-        "mid/harmless.txt": asYaml(made(url)),
+        // What it becomes cannot be rendered.
+        "mid/harmless.txt": asYaml(made(url, "none")),
         "lane/more.yaml": asYaml(policy),
       }),
       prepare: async ({ argocd }, forge) => {
@@ -464,6 +465,7 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     await bot.comment(one, "svc plan -a mid");
     await bot.comment(one, "svc sync -a root --prune");
     expect(bot.lastComment(one)).toContain(gone);
+    expect(bot.lastComment(one)).not.toContain("cannot show what goes with it");
     expect(bot.changes()).toEqual([]);
   });
 

@@ -198,7 +198,8 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   const gone = evaluated.flatMap((one) => {
     return one.kind === "deleted" ? [{ ...one, content: one.preview, facts: known.get(one.application) }] : [];
   });
-  const note = noteUnseen([...gone, ...shown.map(({ preview, facts: seen }) => ({ ...preview, facts: seen }))]);
+  const removed = shown.filter(({ preview: { origin } }) => origin.change === "removed");
+  const note = noteUnseen([...gone, ...removed.map(({ preview, facts: seen }) => ({ ...preview, facts: seen }))]);
   const showing = { ...context, note, why: (names: readonly ApplicationName[]) => why(byNameAlone(names)) };
   const { effects, applicationSets } = await deriveEffects(examined, shown, now, showing);
   const withFailing = await failingSets(parents, now, context);
