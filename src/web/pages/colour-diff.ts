@@ -1,3 +1,52 @@
+import type { ResourceChange } from "../../core/model/plan/manifest-diff.js";
+
+/** What a page holds of diffs, as `showingCost` counts. While it is made, its process does nothing else. */
+const MOST_SHOWN = 1024 * 1024;
+/** Resources are expanded until this many lines are visible on the page. */
+const MOST_OPEN_LINES = 400;
+
+interface Shown extends ResourceChange {
+  readonly drift: boolean;
+}
+
+/** Colours the diffs of a page as far as it has room. @param api the address of the whole plan */
+export function withColours<View extends { readonly resources: readonly Shown[] }>(
+  views: readonly View[],
+  api: string,
+) {
+  const room = { left: MOST_SHOWN };
+  // The smallest first, so that nobody can hide a small change behind large ones.
+  const bySize = views.flatMap(({ resources }) => resources).sort((one, other) => one.diff.length - other.diff.length);
+  const shown = new Set(bySize.filter(({ diff }) => taken(room, diff)));
+  const diff = `# It is not shown: this page would get too long. The API has it: ${api}`;
+  let left = MOST_OPEN_LINES;
+  return views.map((view) => {
+    const resources = view.resources.map((one) => {
+      const resource = resourceView(shown.has(one) ? one : { ...one, diff }, room);
+      const open = resource.lines.length <= left;
+      if (open) left -= resource.lines.length;
+      return { ...resource, open };
+    });
+    return { ...view, resources };
+  });
+}
+
+function taken(room: { left: number }, text: string): boolean {
+  const left = room.left - showingCost(text);
+  if (left >= 0) room.left = left;
+  return left >= 0;
+}
+
+/** A changed object. `sides` is the whole object, if the diff leaves something out and the page has room for it. */
+function resourceView({ action, title, hook, drift, diff, sides }: Shown, room: { left: number }) {
+  const whole = (["before", "after"] as const).flatMap((name) => {
+    const text = sides?.[name] ?? "";
+    // As lines that do not change.
+    return text !== "" && taken(room, text) ? [{ name, lines: linesIn(text).map((line) => lineOf(` ${line}`)) }] : [];
+  });
+  return { action, title, hook, drift, lines: colourDiff(diff), sides: whole };
+}
+
 /** One line of a diff in pieces for colouring. The joined texts are the line as shown. */
 interface DiffLine {
   readonly kind: "added" | "removed" | "place" | "same";
@@ -16,11 +65,6 @@ const MOST_COLOURED = 1000;
 /** Splits YAML hunks into lines of coloured pieces. */
 export function colourDiff(diff: string): readonly DiffLine[] {
   return linesIn(diff).map(lineOf);
-}
-
-/** Splits YAML into lines of coloured pieces, as lines that do not change. */
-export function colourYaml(text: string): readonly DiffLine[] {
-  return linesIn(text).map((line) => lineOf(` ${line}`));
 }
 
 function linesIn(text: string): readonly string[] {
@@ -77,6 +121,6 @@ function spelling(character: string): string {
 }
 
 /** How long a page takes to show a text, in ordinary characters: a line, and a character that is spelled out, take as long as twenty. */
-export function showingCost(text: string): number {
+function showingCost(text: string): number {
   return text.length + 10 * text.split(DECEIVERS).length;
 }

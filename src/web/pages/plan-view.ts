@@ -28,11 +28,8 @@ import {
   shownDiff,
 } from "../../core/model/plan/plan.js";
 import type { HostPageOf } from "../addresses.js";
-import { colourDiff, colourYaml, showingCost } from "./colour-diff.js";
+import { withColours } from "./colour-diff.js";
 import { shownChange } from "./page.js";
-
-/** Resources are expanded until this many lines are visible on the page. */
-const MOST_OPEN_LINES = 400;
 
 interface PlanViewOptions {
   /** If false, shows neither diffs nor texts that quote manifests or commits. */
@@ -40,9 +37,6 @@ interface PlanViewOptions {
   readonly words: HostWords;
   readonly hostPageOf: HostPageOf;
 }
-
-/** What a page holds of diffs, as `showingCost` counts. While it is made, its process does nothing else. */
-const MOST_SHOWN = 1024 * 1024;
 
 /** Every application of a plan, and those that only the merge changes, with their whole diffs as far as the page has room. */
 export function planView(plan: Plan, options: PlanViewOptions) {
@@ -52,28 +46,7 @@ export function planView(plan: Plan, options: PlanViewOptions) {
     ...plan.previews.filter((one) => !isBeyond(one)).map((one) => previewView(one, options)),
     ...unseenViews(plan.previews.filter(isBeyond)),
   ];
-  const room = { left: MOST_SHOWN };
-  // The smallest first, so that nobody can hide a small change behind large ones.
-  const bySize = views.flatMap(({ resources }) => resources).sort((one, other) => one.diff.length - other.diff.length);
-  const shown = new Set(bySize.filter(({ diff }) => taken(room, diff)));
-  const api = changePagePath(plan.change).replace("/changes/", "/api/v1/plans/");
-  const diff = `# It is not shown: this page would get too long. The API has it: ${api}`;
-  let left = MOST_OPEN_LINES;
-  return views.map((view) => {
-    const resources = view.resources.map((one) => {
-      const resource = resourceView(shown.has(one) ? one : { ...one, diff }, room);
-      const open = resource.lines.length <= left;
-      if (open) left -= resource.lines.length;
-      return { ...resource, open };
-    });
-    return { ...view, resources };
-  });
-}
-
-function taken(room: { left: number }, text: string): boolean {
-  const left = room.left - showingCost(text);
-  if (left >= 0) room.left = left;
-  return left >= 0;
+  return withColours(views, changePagePath(plan.change).replace("/changes/", "/api/v1/plans/"));
 }
 
 /** Applications beyond the preview limit, in one entry per kind: an ApplicationSet may add thousands. */
@@ -327,16 +300,4 @@ function comparedSentences({ approximate, alreadyThere, kept }: AgainstCluster):
     ...noted("Changed, but not by a sync", kept),
     ...noted("Approximate", approximate),
   ];
-}
-
-/** A changed object. `sides` is the whole object, if the diff leaves something out and the page has room for it. */
-function resourceView(
-  { action, title, hook, drift, diff, sides }: ResourceChange & { readonly drift: boolean },
-  room: { left: number },
-) {
-  const whole = (["before", "after"] as const).flatMap((name) => {
-    const text = sides?.[name] ?? "";
-    return text !== "" && taken(room, text) ? [{ name, lines: colourYaml(text) }] : [];
-  });
-  return { action, title, hook, drift, lines: colourDiff(diff), sides: whole };
 }
