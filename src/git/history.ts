@@ -143,7 +143,7 @@ export async function commitsBetween(history: History, from: Revision, to: Revis
     try {
       await folder.deepen(source, [from, to], depth, signal);
     } catch (error) {
-      if (!(error instanceof GitFailure) || error.kind === "exit") throw error;
+      if (!(error instanceof GitFailure && error.kind === "too-big")) throw error;
       break;
     }
     range = await knownRange(history, from, to);

@@ -297,6 +297,16 @@ describe("history in the mirror", () => {
     expect(subjects(await again.commitsBetween(idOf("m38"), idOf("m40")))).toEqual(["m40", "m39"]);
   });
 
+  test("a host that gives no history in time is a failure as well", async () => {
+    const idOf = await writeHistory(host.directory, chain("m", 40));
+    await open(idOf("m40"), idOf("m38"), idOf("m38"));
+    await mirror.close();
+    startMirror({ timeoutMs: 1500 });
+    const snapshot = await open(idOf("m40"), idOf("m38"), idOf("m38"));
+    host.behaviour = "hang";
+    await expect(snapshot.commitsBetween(idOf("m38"), idOf("m40"))).rejects.toThrow(/did not finish in time/);
+  });
+
   test("with history over the size limit the answer is marked incomplete, and the mirror keeps working", async () => {
     const names = (commit: number) => Array.from({ length: 60 }, () => `${commit}-${Math.random().toString(36)}`);
     const history = Object.fromEntries(
