@@ -410,6 +410,26 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     expect(bot.changes()).toEqual([]);
   });
 
+  test("a new application that two sets make is bound by the namespaces of what each of them deploys", async () => {
+    const bot = await family(host, {
+      rule: "allowed_users: [bo]",
+      prod: { spec: { destination: { server: OWN, namespace: "shop" } } },
+    });
+    const setOf = (name: string, path: string) =>
+      asYaml({ ...shopsResource(cloneUrlOf(bot.forge), names("x"), { path }), metadata: { name } });
+    const one = await bot.open({
+      "sets/evil.yaml": setOf("evil", "lane"),
+      "sets/harmless.yaml": setOf("harmless", "apps/harmless"),
+      "lane/more.yaml": asYaml(object),
+      "apps/harmless/a.yaml": configMap("x", { value: "1" }),
+    });
+    const plan = await bot.stores.plans.find(bot.ref(one));
+    const evil = plan?.applicationSets.find(({ name }) => name === "evil");
+    expect(evil?.members).toMatchObject([
+      { namespaces: ["shop"], boundAs: expect.arrayContaining([expect.objectContaining({ application: "prod" })]) },
+    ]);
+  });
+
   test("a new child that two new applications define needs an approval, since only one of them is rendered", async () => {
     const bot = await family(host, { rule: "require_up_to_date: false" });
     const syncPolicy = { automated: {} };

@@ -27,7 +27,8 @@ import type { SurveyWithSets } from "./sets/generated-applications.js";
 import { reachedBySet, type ShowingSource } from "./sets/rendered-sets.js";
 
 interface Chain {
-  readonly appliedBy: ReadonlyMap<ApplicationName, Applied>;
+  /** What is known of each application: once for each definition of it that was rendered. */
+  readonly appliedBy: ReadonlyMap<ApplicationName, readonly Applied[]>;
   /** What goes with an application that is deleted, of those that were looked at for that, once for each that may delete it. */
   readonly gone: ReadonlyMap<ApplicationName, readonly Applied[]>;
   /** The children that Argo CD runs, by their parent. */
@@ -44,13 +45,12 @@ function reachedInTurn(first: readonly Reached[], chain: Chain): readonly Member
     const { member, deploysItself } = next;
     const key = JSON.stringify([member.application, member.reachedBy]);
     if (found.has(key)) continue;
-    const applied = chain.appliedBy.get(member.application);
-    const known = applied?.digest !== undefined && applied.digest === member.digest;
-    const hidden = deploysItself && !known && member.problem === undefined;
-    const reached = { ...member, deploysItself };
-    const problem = chain.unseen ?? (applied?.digest === undefined ? undefined : ELSE_RENDERED);
-    found.set(key, hidden ? { ...reached, problem } : reached);
-    if (deploysItself && known) queue.push(...applied.reached);
+    const known = renderedAs(member, chain);
+    const hidden = deploysItself && known.length === 0 && member.problem === undefined;
+    const others = chain.appliedBy.get(member.application) ?? [];
+    const problem = chain.unseen ?? (others.some(({ digest }) => digest !== undefined) ? NOT_RENDERED : undefined);
+    found.set(key, { ...member, deploysItself, ...(hidden ? { problem } : {}) });
+    if (deploysItself) queue.push(...known.flatMap(({ reached: below }) => below));
     queue.push(...removedWith(member, chain));
   }
   return [...found.values()];
@@ -67,13 +67,17 @@ function removedWith(member: Member, chain: Chain): readonly Reached[] {
 }
 
 /** What is known of a member: of one that is deleted, what goes with it, rather than what a sync of it would change. */
-function lookedAt({ application, definition }: Member, { appliedBy, gone }: Chain): readonly Applied[] {
-  const one = appliedBy.get(application);
-  return (definition.kind === "removed" ? gone.get(application) : undefined) ?? (one === undefined ? [] : [one]);
+function lookedAt(member: Member, chain: Chain): readonly Applied[] {
+  const removed = member.definition.kind === "removed" ? (chain.gone.get(member.application) ?? []) : undefined;
+  const found = removed ?? renderedAs(member, chain);
+  return found.length > 0 ? found : (chain.appliedBy.get(member.application) ?? []);
+}
+
+function renderedAs({ application, digest }: Member, { appliedBy }: Chain): readonly Applied[] {
+  return (appliedBy.get(application) ?? []).filter((one) => digest !== undefined && one.digest === digest);
 }
 
 const NOT_RENDERED = "Argo CD deploys it by itself, and what it would deploy was not rendered";
-const ELSE_RENDERED = "Argo CD deploys it by itself, and of several definitions of it only one was rendered";
 
 /** A child Application, if a sync of its parent creates, changes or removes it. */
 function reachedChild(
@@ -138,11 +142,11 @@ export async function deriveEffects(
   const previewed = await allInTurns(shown, ({ preview, application, facts }) =>
     appliedBy(preview.application, application && digestOf(application.spec), facts, { around, context }),
   );
-  // What is planned, or changes, may be deleted as well, by the sync of its parent.
-  const looked = [...shallow, ...previewed].filter(({ facts, digest }) => facts && digest === undefined);
-  const all = byName([...looked, ...previewed.filter(({ digest }) => digest !== undefined), ...shallow]);
+  const known = [...shallow, ...previewed];
+  const all = byName(known);
   const running = groupedBy(everyApplication, ({ parent }) => parent);
-  const gone = groupedBy(looked, ({ application }) => application);
+  // What is planned, or changes, may be deleted as well, by the sync of its parent.
+  const gone = byName(known.filter(({ facts, digest }) => facts && digest === undefined));
   // A parent that starts a new application needs an approval, since that was rendered by itself alone.
   const driven = byName(shallow.filter(({ subject }) => subject.kind === "live"));
   const bySync: Chain = { appliedBy: driven, gone, running, unseen: NOT_RENDERED };
@@ -150,13 +154,13 @@ export async function deriveEffects(
   const byMerge: Chain = { appliedBy: all, gone, running, unseen: undefined };
   const members = [
     ...shallow.map(({ direct }) => direct),
-    ...[...all.values(), ...looked].flatMap(({ reached }) => reached.map(({ member }) => member)),
+    ...known.flatMap(({ reached }) => reached.map(({ member }) => member)),
     ...applicationSets.flatMap((set) => set.members),
   ];
-  const touched = [...all.values()].flatMap(({ facts }) => facts?.touched ?? []);
-  const overlaps = await overlapsAmong(new Set(touched), live, members, context);
+  const touchedBy = (some: readonly Applied[]) => some.flatMap(({ facts }) => facts?.touched ?? []);
+  const overlaps = await overlapsAmong(new Set(touchedBy(known)), live, members, context);
   const bind = (member: Member) =>
-    overlaps(definedWith(member, reachedFrom(member, around)), all.get(member.application)?.facts?.touched ?? []);
+    overlaps(definedWith(member, reachedFrom(member, around)), touchedBy(all.get(member.application) ?? []));
   const rendered = (member: Member): Member =>
     context.note({ ...member, namespaces: lookedAt(member, byMerge).flatMap(({ facts }) => facts?.namespaces ?? []) });
   // What only gets another definition changes no objects yet.
@@ -184,18 +188,14 @@ function staysBehind(name: ApplicationName, shown: readonly ShownPreview[]): boo
   return shown.some(({ preview }) => preview.application === name && preview.content.kind === "left-behind");
 }
 
-function byName<T extends Applied>(all: readonly T[]): ReadonlyMap<ApplicationName, T> {
-  return new Map(all.map((one) => [one.application, one]));
-}
+const byName = (all: readonly Applied[]) => groupedBy(all, ({ application }) => application);
 
 /**
  * What the merge starts or deletes with an application that a set adds, changes or removes.
  * @param keeps whether what it has deployed stays even if it is removed.
  */
 function startedBy(member: Member, keeps: boolean, chain: Chain): readonly Reached[] {
-  const { digest, reached = [] } = chain.appliedBy.get(member.application) ?? {};
-  const started = digest !== undefined && digest === member.digest ? reached : [];
-  return [...started, ...(keeps ? [] : removedWith(member, chain))];
+  return [...renderedAs(member, chain).flatMap(({ reached }) => reached), ...(keeps ? [] : removedWith(member, chain))];
 }
 
 async function appliedBy(
