@@ -120,7 +120,7 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
       if (refusals.includes(name)) {
         expect(outcome).toEqual({
           kind: "refused",
-          reason: expect.stringMatching(/may not merge|head commit changed/),
+          reason: expect.stringMatching(/may not merge|head commit changed|does not allow this merge now/),
         });
       } else {
         expectFailure(name, outcome);
