@@ -126,7 +126,9 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
         expectFailure(name, outcome);
         expectOutcomeToldFor(name, outcome);
       }
-      expect(sent).toBe(caseOf(name).writes ?? 1);
+      // A lock of GitLab's own answers 409 as well, so it is asked once more.
+      const tries = title === "GitLab" && name === "409" ? 2 : 1;
+      expect(sent).toBe(caseOf(name).writes ?? tries);
       expect(forge.changeRequest(repository, change.number).state).toBe("open");
       expect(await forge.branches(repository)).toContain(change.headBranch);
     });
