@@ -20,7 +20,7 @@ function urlOf(bot: Bot): string {
 async function sendCommand(bot: Bot, number: number, headers: (body: string) => Readonly<Record<string, string>>) {
   const body = JSON.stringify({
     object_kind: "note",
-    project: { path_with_namespace: REPOSITORY },
+    project: { id: Number(bot.forge.repositoryId(REPOSITORY)), path_with_namespace: REPOSITORY },
     user: { id: 1, username: "ana" },
     object_attributes: { id: 1, note: "svc plan", noteable_type: "MergeRequest", action: "create", author_id: 1 },
     merge_request: { iid: number },
