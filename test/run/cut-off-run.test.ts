@@ -965,15 +965,25 @@ test.each(["before", "after"] as const)(
   },
 );
 
-test("what a rollback took over is given back if it is cut off and then refused", async () => {
+/** A rollback that is cut off once it has taken over the lock of `other`. */
+async function takenOver(meanwhile: (world: CutWorld, number: number) => unknown) {
   const world = new CutWorld();
   const [number, other] = [world.open(config("web", "2")), world.open(config("web", "3"))];
   for (const said of ["svc plan", "svc sync"]) await world.says(number, said);
   await world.says(other, "svc plan");
+  const { deployer } = world;
+  const rollback = world.comment(number, "svc rollback");
   await world.cutOff(
-    world.comment(number, "svc rollback"),
-    { at: world.deployer, method: "sync", when: "before" },
-    { meanwhile: () => world.deployer.add(WEB, { ...spec(WEB), syncPolicy: { automated: {} } }) },
+    rollback,
+    { at: deployer, method: "sync", when: "before" },
+    { meanwhile: () => meanwhile(world, number) },
+  );
+  return { world, number, other };
+}
+
+test("what a rollback took over is given back if it is cut off and then refused", async () => {
+  const { world, number, other } = await takenOver(({ deployer }) =>
+    deployer.add(WEB, { ...spec(WEB), syncPolicy: { automated: {} } }),
   );
   expect(world.host.commentsOf(number).at(-1)).toContain("auto-sync");
   expect(await world.holders()).toEqual({ web: other });
@@ -981,15 +991,7 @@ test("what a rollback took over is given back if it is cut off and then refused"
 });
 
 test("what a rollback took over and somebody else has by now leaves its former holder first in the queue", async () => {
-  const world = new CutWorld();
-  const [number, other] = [world.open(config("web", "2")), world.open(config("web", "3"))];
-  for (const said of ["svc plan", "svc sync"]) await world.says(number, said);
-  await world.says(other, "svc plan");
-  await world.cutOff(
-    world.comment(number, "svc rollback"),
-    { at: world.deployer, method: "sync", when: "before" },
-    { meanwhile: () => lockedByAnother(world, number) },
-  );
+  const { world, other } = await takenOver(lockedByAnother);
   expect(await world.holders()).toEqual({ web: 99 });
   expect(await world.stores.waiting.of(WEB)).toEqual([world.host.ref(other)]);
 });

@@ -28,6 +28,20 @@ function startOnRedis(
   return startBot({ host, stores: () => redis.stores(lines), ...more });
 }
 
+/** A change request whose sync began while the store answered, and ended while it did not. */
+async function syncedWhileAway(host: HostId) {
+  const bot = await startOnRedis(host);
+  const one = await bot.open(WEB);
+  bot.expectChanges("sync web");
+  bot.meanwhile("argocd", { method: "POST", path: /\/web\/sync$/ }, () => redis.server.freeze());
+  try {
+    await bot.comment(one, "svc sync");
+  } finally {
+    redis.server.thaw();
+  }
+  return { bot, one };
+}
+
 async function readiness(bot: Bot): Promise<number> {
   return (await fetch(`${bot.service.url}/ready`)).status;
 }
@@ -134,15 +148,7 @@ describe.each(HOSTS)("the store on %s", (host) => {
   });
 
   test("a sync that ends while the store stays away says so and keeps the lock; the next command brings it up to date", async () => {
-    const bot = await startOnRedis(host);
-    const one = await bot.open(WEB);
-    bot.expectChanges("sync web");
-    bot.meanwhile("argocd", { method: "POST", path: /\/web\/sync$/ }, () => redis.server.freeze());
-    try {
-      await bot.comment(one, "svc sync");
-    } finally {
-      redis.server.thaw();
-    }
+    const { bot, one } = await syncedWhileAway(host);
     expect(bot.lastComment(one)).toContain("succeeded");
     expect(bot.lastComment(one)).toContain(
       "The store did not answer afterwards: svc notes how it ended, and releases its lock if it succeeded, once the store is back",
@@ -276,15 +282,7 @@ describe.each(HOSTS)("the store on %s", (host) => {
     ["a record of another application", () => [`${KEYS.deployment}api`, "other"] as const],
     ["the plan", (of: ChangeRequestRef) => [KEYS.plan + identityKey(of)] as const],
   ])("%s that cannot be read keeps the reconciler from no sync whose end it has to look up", async (_name, place) => {
-    const bot = await startOnRedis(host);
-    const one = await bot.open(WEB);
-    bot.expectChanges("sync web");
-    bot.meanwhile("argocd", { method: "POST", path: /\/web\/sync$/ }, () => redis.server.freeze());
-    try {
-      await bot.comment(one, "svc sync");
-    } finally {
-      redis.server.thaw();
-    }
+    const { bot, one } = await syncedWhileAway(host);
     await untilReady(bot);
     await bot.idle();
     const [key, field] = place(bot.ref(one));
