@@ -1,6 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
 import { revision } from "../../src/core/model/brand.js";
-import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
 import { StoredValueUnreadable } from "../../src/core/model/errors.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
@@ -98,8 +97,7 @@ describe.each(HOSTS)("what svc shows on %s follows what happens elsewhere", (hos
       const { plans } = bot.stores;
       const find: typeof plans.find = plans.find.bind(plans);
       const unreadable = () => Promise.reject(new StoredValueUnreadable("of another version"));
-      if (damaged)
-        Object.assign(plans, { find: (ref: ChangeRequestRef) => (ref.number === one ? unreadable() : find(ref)) });
+      if (damaged) plans.find = (ref) => (ref.number === one ? unreadable() : find(ref));
       await bot.comment(two, "svc hold -a web --reason migration --until 2h", "bo");
       expect(await stateOf(one)).toBe("pending");
     },
