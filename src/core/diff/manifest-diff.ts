@@ -95,7 +95,7 @@ export function pairManifests(request: DiffRequest): ReadonlyMap<string, Sides> 
       // Argo CD deletes what was applied and becomes a hook that no sync runs, as if it were not there any more.
       const goes = written !== undefined && !isHook(written.manifest) && found && isIdleHook(found.manifest);
       const young = goes === true ? undefined : found;
-      // What no sync applied may have been there before: a sync deletes it if it goes, and creates it if it says so no more.
+      // What no sync applied may be in the cluster all the same: deleted if it leaves git, and new if a sync applies it now.
       const old = young !== undefined && written && isLeftOut(written.manifest, young.manifest) ? undefined : written;
       const identity = (young ?? old)?.identity;
       if (identity === undefined || (young !== undefined && isNeverApplied(young.manifest))) return [];
@@ -113,7 +113,7 @@ export function pairManifests(request: DiffRequest): ReadonlyMap<string, Sides> 
   );
 }
 
-/** Whether no sync of the base applies an object that one of the head applies or runs. */
+/** Whether a sync of the head applies or runs an object that no sync of the base applies. */
 function isLeftOut(base: Manifest, head: Manifest): boolean {
   return isNeverApplied(base) || (isSurelyHook(base) && isIdleHook(base) && !isIdleHook(head));
 }

@@ -107,7 +107,7 @@ export class ChangedPaths {
     return [...above, ...this.#sorted.slice(...this.#below(path))];
   }
 
-  /** Where those below a directory begin and end. A slash sorts right before a zero. */
+  /** Where the paths below a directory begin and end in a sorted list: a slash sorts right before a zero. */
   #below(directory: string): readonly [number, number] {
     if (directory === "") return [0, this.#sorted.length];
     return [this.#firstFrom(`${directory}/`), this.#firstFrom(`${directory}0`)];

@@ -203,7 +203,7 @@ interface PlannedFacts extends Writers {
   readonly dangers: readonly Danger[];
   /** Objects that only a sync with `--prune` deletes. */
   readonly deleted: number;
-  /** What all a deployment of it reaches is not known. */
+  /** The plan cannot tell all that a deployment of it reaches. */
   readonly reachUnknown?: true;
 }
 

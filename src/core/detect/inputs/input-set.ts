@@ -162,7 +162,7 @@ export function kustomizeEntries({ kustomize }: Pick<Source, "kustomize">): read
   return [...(kustomize?.components ?? []), ...(kustomize?.patchPaths ?? [])];
 }
 
-/** What Kustomize and Jsonnet read of an application is looked up so deep, and in so many files. */
+/** How deep, and in how many files, svc looks for what Kustomize and Jsonnet read of an application. */
 export const MAX_DEPTH = 20;
 export const MAX_FILES = 2000;
 

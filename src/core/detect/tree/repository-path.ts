@@ -77,7 +77,7 @@ export function decidesCheckoutOf(path: string, file: string): boolean {
 
 /** The longest pattern or path, in characters: Linux opens no longer path. */
 export const MAX_LENGTH = 4096;
-/** The names in a path. Only a crafted repository has more, and what is done for each folder above takes long then. */
+/** How many names a path may have. Only a crafted repository has more, and what is done for each folder would take long. */
 const MAX_NAMES = 100;
 
 /** Whether a path has more names than svc looks at. */
