@@ -85,8 +85,8 @@ function requirementsOf(
 }
 
 /**
- * What a further file requires of an application, beside what is required already. It adds only what it names: where it names no
- * `health_timeout` or `on_failure`, those of the health that is required already hold.
+ * What another file adds to the requirements of an application. Where it sets no `health_timeout` or `on_failure`, it takes those that
+ * hold already.
  */
 export function requiredBeside(
   { health }: Requirements,

@@ -263,7 +263,7 @@ export async function releaseSkipped(
   return released.flat();
 }
 
-/** Gives locks back with the time since when their holders had them. A lock that was not taken after all stays as it is. */
+/** Returns locks to their former holders, as held since the same time. Leaves those alone that this change request does not hold. */
 export async function giveBack(tried: readonly Lock[], { locks, change }: Locking): Promise<void> {
   await allInTurns(tried, async (lock) => {
     const now = await locks.find(lock.application);

@@ -86,7 +86,7 @@ function isOption(word: string): boolean {
   return /^--?[a-z]/i.test(word);
 }
 
-/** Keyboards make other spaces as well, which look the same: a command has none between its words, and whoever writes one is told. */
+/** Also the spaces that only look like one, as some keyboards make them: they do not separate words, and svc says so. */
 const ANY_SPACE = /\s+/;
 
 function wordsOf(line: string, space = /[ \t]+/): readonly string[] {

@@ -293,7 +293,7 @@ export interface Application {
   readonly spec: ApplicationSpec;
   /** The parent application that tracks it (app of apps); undefined if there is none, and for one from a file. */
   readonly parent?: ApplicationName | undefined;
-  /** What else a set gives to one that it generates: finalizers, and an operation, which Argo CD begins at once, as a file may. */
+  /** What a set gives it besides its spec: finalizers, and an operation, which Argo CD starts at once. Of a file, only the operation. */
   readonly alsoGiven?: { readonly finalizers: readonly string[]; readonly operation: JsonObject | null } | undefined;
   /** The standing in the list of applications; never read to decide anything. */
   readonly listed?: Pick<Standing, "sync" | "health"> | undefined;

@@ -28,7 +28,7 @@ export interface Snapshot extends RepositorySnapshot {
   ): Promise<FoundInputs>;
 }
 
-/** What `Snapshot.hiddenChanges` tells. */
+/** What a merge may take off the base branch although the plan's two commits do not differ there. */
 export interface HiddenChanges {
   readonly paths: readonly string[];
   readonly complete: boolean;

@@ -168,7 +168,7 @@ export const MAX_FILES = 2000;
 
 /**
  * Returns a path, and what matches it in the tree: Argo CD hands components to `kustomize edit add component`, which expands patterns by
- * the rules of Go's `filepath.Glob` (`GlobPatternsWithLoader` of Kustomize 5), through links too. Of paths to one place the first counts.
+ * the rules of Go's `filepath.Glob` (`GlobPatternsWithLoader` of Kustomize 5), through links too. Of several paths to one place, the first counts.
  */
 export function withMatches(path: string, tree: RepositoryTree, into: InputCollector, steps: Steps): readonly string[] {
   if (!hasGlob(path) || steps.left <= 0) return [path];

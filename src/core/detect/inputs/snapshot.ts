@@ -95,7 +95,7 @@ async function lostChanges(
   return new ChangedPaths(changed.filter((path) => still.has(path)));
 }
 
-/** A merge of the base branch writes nothing: it brings what that has. */
+/** The paths that commits change. Merges are left out: they only bring in what the base branch has. */
 function writtenBy(commits: CommitRange["commits"]): ReadonlySet<string> {
   return new Set(commits.flatMap(({ parents, paths }) => (parents.length < 2 ? paths : [])));
 }

@@ -327,7 +327,7 @@ function filesChange(
 
 const knownTargets = new WeakMap<RepositoryTree, Map<string, readonly string[]>>();
 
-/** The targets of links below a directory, the root for one that cannot be read. Found once for each tree, since many sets ask for them. */
+/** Where the links below a directory lead; the root for one that cannot be read. Kept for each tree, since many sets ask. */
 function linkTargets(directory: string, tree: RepositoryTree): readonly string[] {
   const known = knownTargets.get(tree) ?? new Map<string, readonly string[]>();
   knownTargets.set(tree, known);

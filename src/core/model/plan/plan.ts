@@ -269,7 +269,7 @@ export function waitsForApproval(plan: Plan): boolean {
   );
 }
 
-/** An application that a plan leaves out. */
+/** The entry of an application that a plan leaves out. */
 export function unplanned(application: ApplicationName, sourceFile: string | undefined): ApplicationPlan {
   const common = { application, sourceFile, warnings: [], atMerge: undefined, effect: NO_EFFECT };
   return { kind: "unplanned", lock: { kind: "not-needed" }, ...common };

@@ -79,7 +79,7 @@ interface Owning extends SetSides {
   readonly generated: { readonly base: readonly Application[]; readonly head: readonly Application[] };
 }
 
-/** The applications that a set owns in Argo CD, if its settings change or it is removed; empty otherwise. @throws {DeployerFailure} */
+/** The applications that Argo CD says a set owns, where its settings change or it is removed; else none. @throws {DeployerFailure} */
 export async function ownedIfChanged(
   { base, head }: SetSides,
   { deployer, signal }: Pick<Stoppable, "signal"> & { readonly deployer: Pick<Deployer, "applicationsOfSet"> },
