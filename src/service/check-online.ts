@@ -166,7 +166,7 @@ class Findings implements Log {
     return this;
   }
 
-  /** Adds lines of which the service needs none, or why there are none. */
+  /** Adds what it finds, or a warning that it could not look: the service runs without. */
   async look(at: string, find: () => Promise<readonly string[]>): Promise<void> {
     try {
       this.lines.push(...(await find()));

@@ -112,7 +112,7 @@ async function resume(asked: Answerable, change: ChangeRequest, run: Run): Promi
   const opened = await openChange(change, run);
   const isLate = asked.kind === "command" && asked.found !== undefined && isOld(asked.found, run.clock);
   const resumed = await resumeDeployment(command, notes, commandContext(asked, change, opened, run), isLate);
-  // Given back.
+  // A command that starts over has given back what it took.
   if (resumed === undefined) run.attempt.takenBefore = undefined;
   return resumed && { kind: "finished", result: resumed, settings: opened.settings, settled: [] };
 }
