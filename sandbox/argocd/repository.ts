@@ -104,12 +104,18 @@ export class Repository {
     return texts;
   }
 
-  /** Paths that differ between two commits; undefined if one of them is not here. */
+  /**
+   * Paths that differ between two commits, as `git diff --name-only` prints them, which Argo CD reads (v3.5 `ChangedFiles`): of a file that
+   * moved as it was, the new name only, and special names in quotes. Undefined if one of the commits is not here.
+   */
   changedPaths(from: string, to: string): readonly string[] | undefined {
     const key = `${from} ${to}`;
     const known = this.#changed.get(key);
     if (known !== undefined) return known;
-    const changed = changedEntries(this.#objects, from, to)?.map(({ path }) => path);
+    const entries = changedEntries(this.#objects, from, to);
+    const added = new Set(entries?.flatMap(({ before, after }) => (before === undefined ? [after?.id] : [])));
+    const named = entries?.filter(({ before, after }) => after !== undefined || !added.has(before?.id));
+    const changed = named?.map(({ path }) => (/[^ -~]|["\\]/.test(path) ? `"${path}"` : path));
     if (changed !== undefined) this.#changed.set(key, changed);
     return changed;
   }

@@ -176,6 +176,25 @@ describe.each(HOSTS)("applications that svc may not deploy on %s", (host) => {
   });
 
   test.each([
+    ["a file that moves out of the folder", "apps/web/extra.yaml", { "old/extra.yaml": configMap("extra", {}) }, null],
+    ["a file with a special name", "apps/web/größe.yaml", {}, configMap("extra", { value: "2" })],
+  ])("what git does not show Argo CD by its name is not covered: %s", async (_case, path, added, content) => {
+    const bot = await startBot({
+      host,
+      resources: () => ({ web: { annotations: { [GENERATE_PATHS]: "." } } }),
+      files: () => ({ [path]: configMap("extra", {}) }),
+    });
+    const one = await bot.open({ [path]: content, ...added });
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(`- \`web\`: git does not show ${path} to Argo CD by name`);
+    await bot.push(one, changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(bot.liveValue("web")).toBe("2");
+  });
+
+  test.each([
     ["v3.3.2", "covers apps/web/configmap.yaml with spaces around an entry", undefined],
     ["v3.4.0", "✅ succeeded", "2"],
   ])("spaces around an entry of manifest-generate-paths, on Argo CD %s: %s", async (version, said, live) => {

@@ -3,13 +3,8 @@ import { setImmediate } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import { matchesPath, mayMeanName } from "../../config/pattern.js";
 import { checksFor } from "../../config/rules/rule-match.js";
-import {
-  fixedPart,
-  GENERATE_PATHS_ANNOTATION,
-  inputFingerprint,
-  readsOnlyPinned,
-  unpinnedReads,
-} from "../detect/inputs/input-set.js";
+import { GENERATE_PATHS_ANNOTATION } from "../detect/inputs/generate-paths.js";
+import { fixedPart, inputFingerprint, readsOnlyPinned, unpinnedReads } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
 import { hasKustomization } from "../detect/inputs/tool-inputs.js";
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";

@@ -1,9 +1,9 @@
 import {
   GENERATE_PATHS_ANNOTATION,
-  touchedPaths,
-  touches,
+  noticedChanges,
   uncoveredByGeneratePaths,
-} from "../detect/inputs/input-set.js";
+} from "../detect/inputs/generate-paths.js";
+import { touchedPaths, touches } from "../detect/inputs/input-set.js";
 import { inputsAtAny, inputsOf } from "../detect/inputs/inputs.js";
 import type { Application } from "../model/application.js";
 import { type ApplicationName, type Revision, shortRevision } from "../model/brand.js";
@@ -132,8 +132,8 @@ async function uncoveredSentence(
   if (live.annotations[GENERATE_PATHS_ANNOTATION] === undefined) return undefined;
   const { baseRevision, mergeBase, headRevision } = change;
   const [sinceTip, sinceMergeBase] = await Promise.all([
-    snapshot.changedPaths(baseRevision, headRevision),
-    snapshot.changedPaths(mergeBase, headRevision),
+    noticedChanges(snapshot, baseRevision, headRevision),
+    noticedChanges(snapshot, mergeBase, headRevision),
   ]);
   // Argo CD compares with the commit that it compared last, source by source. If that is not the base branch's tip, only
   // the change request's own changes are certain to count.
@@ -142,6 +142,13 @@ async function uncoveredSentence(
   );
   if (gap === undefined) return undefined;
   const files = listed(gap.files, MAX_NAMED);
+  if (gap.unnamed) {
+    return (
+      `git does not show ${files} to Argo CD by name, since it may take what is gone for the old name of an added file, and quotes special ` +
+      `characters: Argo CD ignores this change and would report a sync that applied nothing. Change another file as well that the ` +
+      `annotation manifest-generate-paths covers, such as one in the same folder`
+    );
+  }
   if (gap.missingEntry === undefined) {
     return (
       `the annotation manifest-generate-paths covers ${files} with spaces around an entry, which Argo CD before v3.4 takes for part of ` +

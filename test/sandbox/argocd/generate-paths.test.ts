@@ -32,6 +32,16 @@ describe("manifest-generate-paths", () => {
     expect(objectAt(c.argocd.liveObject("ConfigMap", "guestbook", "prod-kbase")).data).toEqual({ v: expected });
   });
 
+  test("a file that moves out of the folder is not noticed", async () => {
+    const text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: extra}}";
+    await c.commit("main", { "apps/moves/extra.yaml": text });
+    c.add("gp", "apps/moves", { metadata: { annotations } });
+    await c.argocd.deploy("gp");
+    await c.commit("main", { "apps/moves/extra.yaml": null, "old/extra.yaml": text });
+    await c.sync("gp", { prune: true });
+    expect(c.argocd.liveObject("ConfigMap", "guestbook", "extra")).toBeDefined();
+  });
+
   test("after the merge the target branch is taken for unchanged as well", async () => {
     c.add("gp", "apps/kust/overlay", { metadata: { annotations } });
     await c.argocd.deploy("gp");

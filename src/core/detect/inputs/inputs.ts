@@ -13,10 +13,9 @@ import {
   MAX_LENGTH,
   parentOf,
 } from "../tree/repository-path.js";
+import { addGeneratePaths, generatePathEntries } from "./generate-paths.js";
 import {
-  addGeneratePaths,
   fixedPart,
-  generatePathEntries,
   type InputCollector,
   isPathIn,
   kustomizeEntries,
