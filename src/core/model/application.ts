@@ -64,13 +64,11 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Argo CD drops a block without members, unless it is one of a plugin (`NormalizeSource` in util/argo/argo.go of v3.5). */
+/** Argo CD drops a block in which nothing is set, unless it is one of a plugin (`NormalizeSource` in util/argo/argo.go of v3.5). */
 function isFilled(value: unknown): boolean {
-  return isJsonObject(value) && Object.values(value).some((member) => member !== null && member !== undefined);
+  return isJsonObject(value) && Object.keys(withoutZeros(value, false, 0)).length > 0;
 }
-function filledBlock<T extends z.ZodType>(schema: T) {
-  return z.preprocess((value) => (isFilled(value) ? value : undefined), schema.optional().catch(undefined));
-}
+const BLOCKS = ["helm", "kustomize", "directory"] as const;
 
 const sourceSchema = z.object({
   repoURL: textMember,
@@ -79,13 +77,13 @@ const sourceSchema = z.object({
   tagPrefix: optionalText,
   chart: optionalText,
   ref: optionalText,
-  helm: filledBlock(z.object({ valueFiles: texts, fileParameters: paths })),
-  kustomize: filledBlock(
-    z
-      .object({ components: texts, patches: paths })
-      .transform(({ components, patches }) => ({ components, patchPaths: patches })),
-  ),
-  directory: z.unknown().optional().transform(isFilled),
+  helm: z.object({ valueFiles: texts, fileParameters: paths }).optional().catch(undefined),
+  kustomize: z
+    .object({ components: texts, patches: paths })
+    .transform(({ components, patches }) => ({ components, patchPaths: patches }))
+    .optional()
+    .catch(undefined),
+  directory: z.unknown().optional().transform(isJsonObject),
   plugin: z.unknown().optional().transform(isJsonObject),
 });
 const codes = z
@@ -138,8 +136,16 @@ export function renderingSources(spec: ApplicationSpec): readonly Source[] {
   return sourcesOf(spec).filter((source) => !lends(source));
 }
 
-/** Reads one source, or an override of one. Members that are absent or of the wrong type become empty. */
+/** Reads one source. Members that are absent or of the wrong type become empty. */
 export function readSource(value: unknown, position: number, role: Source["role"]): Source {
+  const source = isJsonObject(value) ? value : {};
+  const dropped = BLOCKS.filter((block) => source[block] !== undefined && !isFilled(source[block]));
+  const kept = { ...source, ...Object.fromEntries(dropped.map((block) => [block, undefined])) };
+  return readSourceAsWritten(dropped.length === 0 ? source : kept, position, role);
+}
+
+/** Reads a source of which Argo CD has dropped no empty block, or an override: with `directory: {}` it is a directory of plain manifests and Jsonnet. */
+export function readSourceAsWritten(value: unknown, position: number, role: Source["role"] = "plain"): Source {
   const source = isJsonObject(value) ? value : {};
   const { helm, kustomize, ...rest } = sourceSchema.parse(source);
   const jsonnet = isJsonObject(source.directory) ? source.directory.jsonnet : undefined;
@@ -151,12 +157,6 @@ export function readSource(value: unknown, position: number, role: Source["role"
     kustomize,
     jsonnet: isJsonObject(jsonnet) ? jsonnetSchema.parse(jsonnet) : NO_JSONNET,
   };
-}
-
-/** Reads a source of which Argo CD has dropped no empty block: with `directory: {}` it is a directory of plain manifests and Jsonnet. */
-export function readSourceAsWritten(value: unknown, position: number): Source {
-  const read = readSource(value, position, "plain");
-  return isJsonObject(value) && isJsonObject(value.directory) ? { ...read, directory: true } : read;
 }
 
 /** `spec.project`; Argo CD reads an empty one as `default`. */

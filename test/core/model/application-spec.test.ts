@@ -85,6 +85,32 @@ describe("sourcesOf", () => {
     },
   );
 
+  // Argo CD answers with `jsonnet: {}` in each block of a directory (`ApplicationSourceDirectory` before v3.5).
+  test("blocks in which nothing is set are empty, too", () => {
+    const directory = { recurse: false, jsonnet: { libs: [] }, include: "" };
+    const spec = {
+      source: { ...source, helm: { valueFiles: [], skipCrds: false }, kustomize: { images: [] }, directory },
+    };
+    expect(sourcesOf(spec)).toMatchObject([{ helm: undefined, kustomize: undefined, directory: false }]);
+    const others = { helm: { valuesObject: {} }, kustomize: { commonLabels: { a: "" } }, directory: { exclude: "x" } };
+    expect(sourcesOf({ source: { ...source, ...others } })).toMatchObject([
+      { helm: {}, kustomize: {}, directory: true },
+    ]);
+  });
+
+  test("of several sources, an empty block says what renders it", () => {
+    const sources = [
+      { ...source, helm: {} },
+      { ...source, kustomize: { namePrefix: "" } },
+      { ...source, directory: {} },
+    ];
+    expect(sourcesOf({ sources })).toMatchObject([
+      { helm: {}, kustomize: undefined, directory: false },
+      { helm: undefined, kustomize: {}, directory: false },
+      { helm: undefined, kustomize: undefined, directory: true },
+    ]);
+  });
+
   test("empty blocks and wrong types say nothing", () => {
     const spec = {
       source: {

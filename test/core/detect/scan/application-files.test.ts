@@ -66,6 +66,13 @@ test("none of what Argo CD takes for a kustomization or renders with a plugin th
   }
 });
 
+test("a block in which nothing is set does not say what renders a source", async () => {
+  for (const block of [{ directory: { recurse: false, jsonnet: {} } }, { kustomize: { namePrefix: "" } }]) {
+    const of = application([], { source: { repoURL: OWN_URL, path: "charts/web", ...block } });
+    expect(await helmPositions(of, pinned(of), { snapshot: memorySnapshot(FILES) })).toEqual([1]);
+  }
+});
+
 test("of a source hydrator the dry source is rendered", async () => {
   const sourceHydrator = { drySource: { repoURL: OWN_URL, path: "charts/web" }, syncSource: { path: "charts/web" } };
   const of = application([], { sourceHydrator });
