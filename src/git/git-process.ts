@@ -190,18 +190,19 @@ export type StartGit = (
 ) => GitProcess;
 
 export const startGit: StartGit = (args, environment, { stdout, stderr }) => {
-  const child = spawn("git", [...args], { env: { ...environment }, detached: true });
-  child.stdout.on("data", stdout);
-  child.stderr.on("data", stderr);
+  // It has no streams where too many files are open.
+  const child: ChildProcess = spawn("git", [...args], { env: { ...environment }, detached: true });
+  child.stdout?.on("data", stdout);
+  child.stderr?.on("data", stderr);
   // git may exit before it has read all its input; the exit code says whether it failed.
-  child.stdin.on("error", () => undefined);
+  child.stdin?.on("error", () => undefined);
   return {
     ended: new Promise((resolve, reject) => {
       child.once("error", reject);
       child.once("close", resolve);
     }),
-    write: (text) => void child.stdin.write(text),
-    end: () => void child.stdin.end(),
+    write: (text) => void child.stdin?.write(text),
+    end: () => void child.stdin?.end(),
     signal: (signal) => signalGroup(child, signal),
   };
 };

@@ -1,10 +1,34 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "@jest/globals";
 import { childEnvironment } from "../../src/config/environment.js";
 import { startGit, type GitProcess } from "../../src/git/git-process.js";
+import { compiled } from "../compiled/compiled.js";
 import { startGitElsewhere } from "./git-launcher.js";
+
+test("git that cannot be started, since too many files are open, is an error and does not end the process", async () => {
+  const module = compiled("git/git-process.js") ?? new URL("../../src/git/git-process.ts", import.meta.url);
+  const program = `
+    const { closeSync, openSync } = await import("node:fs");
+    const { startGit } = await import("${module.href}");
+    const open = [];
+    try { for (;;) open.push(openSync("/dev/null")); } catch {}
+    const git = startGit(["--version"], process.env, { stdout() {}, stderr() {} });
+    git.write("x");
+    git.end();
+    git.signal("SIGTERM");
+    const said = await git.ended.catch(({ code }) => code);
+    for (const one of open) closeSync(one);
+    console.log(said);`;
+  const args = [...(compiled("") === undefined ? ["--import", "tsx"] : []), "--input-type=module", "-e", program];
+  const output = await new Promise((resolve) => {
+    const limited = ["-c", 'ulimit -n 100; exec "$@"', "sh", process.execPath, ...args];
+    execFile("sh", limited, { timeout: 30_000 }, (_error, stdout, stderr) => resolve(stdout + stderr));
+  });
+  expect(output).toBe("EMFILE\n");
+});
 
 describe.each([
   ["this process", startGit],
