@@ -87,7 +87,9 @@ export function servedByApi(
 ): string | undefined {
   const [, server = "", project = "", path = ""] = API_FILE.exec(url) ?? [];
   const { repository, repositoryId } = change;
-  const isNamed = [repository, repositoryId].some((one) => one === percentDecoded(project));
+  const named = percentDecoded(project);
+  // GitLab finds a project by its path in any case.
+  const isNamed = named === repositoryId || named?.toLowerCase() === repository.toLowerCase();
   return isNamed && isOwnRepository(change, `${server}/${repository}`) ? percentDecoded(path) : undefined;
 }
 

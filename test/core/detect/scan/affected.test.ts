@@ -586,6 +586,7 @@ describe("single files of this repository that are read by their address", () =>
     // https://docs.gitlab.com/api/repository_files/#retrieve-a-raw-file-from-a-repository
     "https://git.example.com/api/v4/projects/42/repository/files/values%2Fweb%2Eyaml/raw?ref=main&private_token=x",
     "https://git.example.com/api/v4/projects/acme%2Fdeploy/repository/files/values%2Fweb.yaml/raw",
+    "https://git.example.com/api/v4/projects/Acme%2FDeploy/repository/files/values%2Fweb.yaml/raw",
   ])("%s", async (address) => {
     const listed = [{ application: "web", byAddress: true, reason: expect.stringContaining("by this address") }];
     for (const helm of [{ valueFiles: [address] }, { fileParameters: [{ name: "a", path: address }] }]) {
