@@ -134,9 +134,10 @@ export function linkFollower(
     const target = targets.get(link);
     left -= target?.length ?? 0;
     if (target === undefined || left < 0) return { ...nowhere, unreadable: link };
-    if (target.startsWith("/") || depth === MAX_LINKS) return nowhere;
+    if (depth === MAX_LINKS) return nowhere;
     // A link on its own way is part of a circle.
     ends.set(link, nowhere);
+    if (target.startsWith("/")) return nowhere;
     const end = follow(target, link, depth + 1);
     // At the end of a long chain, a link that leads somewhere by itself may seem to lead nowhere.
     if (end.path !== undefined || depth === 0) ends.set(link, end);

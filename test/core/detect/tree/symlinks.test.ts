@@ -61,6 +61,16 @@ test.each(["self", "ping/x"])("%s goes in a circle and leads nowhere", (path) =>
   expect(follow(path)).toMatchObject({ path: undefined, unreadable: undefined });
 });
 
+test("a link out of the repository is followed once, however many paths lead through it", () => {
+  const targets = new Map([
+    ["out", `/${"a/".repeat(1000)}`],
+    ["link", "real"],
+  ]);
+  const followed = linkFollower((one) => ({ kind: targets.has(one) ? "symlink" : "file" }), targets);
+  for (let at = 0; at < 2000; at += 1) expect(followed(`out/${at}`).unreadable).toBeUndefined();
+  expect(followed("link/x").path).toBe("real/x");
+});
+
 test("a link without a target that can be read is named", () => {
   expect(follow("secret/x")).toMatchObject({ path: undefined, links: ["secret"], unreadable: "secret" });
 });
