@@ -159,21 +159,30 @@ export type GeneratedChange = Pick<ApplicationSetPreview, "added" | "removed" | 
 export function compareGenerated(base: readonly Application[], head: readonly Application[]): GeneratedChange {
   const [before, after] = [firstOf(base), firstOf(head)];
   const [old, young] = [[...before.keys()].sort(), [...after.keys()].sort()];
+  const [leftAlone, stillAlone] = [new Set(twice(base)), new Set(twice(head))];
   return {
     added: young.filter((name) => !before.has(name)),
     removed: old.filter((name) => !after.has(name)),
     changed: young.filter((name) => {
       const [one, other] = [before.get(name), after.get(name)];
-      return (
-        one !== undefined && other !== undefined && !(jsonEqual(one.spec, other.spec) && hasSameLabels(one, other))
-      );
+      if (one === undefined || other === undefined) return false;
+      if (leftAlone.has(name) && !stillAlone.has(name)) return true;
+      return !(jsonEqual(one.spec, other.spec) && hasSameLabels(one, other));
     }),
   };
 }
 
+/** Names that occur more than once. */
+export function twice(applications: readonly Application[]): readonly ApplicationName[] {
+  const seen = new Set<ApplicationName>();
+  const repeated = new Set<ApplicationName>();
+  for (const { name } of applications) (seen.has(name) ? repeated : seen).add(name);
+  return [...repeated];
+}
+
 /**
- * The applications by name. Of several of one name the controller creates the first and refuses the others (v2.13
- * `validateGeneratedApplications` in `applicationset/controllers`).
+ * The applications by name. Of several of one name the controller writes the first (v2.13 `validateGeneratedApplications` in
+ * `applicationset/controllers`) or none (v3.2).
  */
 export function firstOf(applications: readonly Application[]): ReadonlyMap<ApplicationName, Application> {
   const found = new Map<ApplicationName, Application>();

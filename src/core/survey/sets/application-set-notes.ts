@@ -8,6 +8,7 @@ import {
   mayMove,
   readAside,
   readsFiles,
+  twice,
 } from "../../detect/scan/application-sets.js";
 import { type Application, type ApplicationSet, specEqual } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
@@ -136,14 +137,6 @@ function relabelled(base: readonly Application[], head: readonly Application[]):
     return old !== undefined && specEqual(old.spec, one.spec) && !hasSameLabels(old, one);
   });
   return found.map(({ name }) => name);
-}
-
-/** Names that occur more than once. */
-function twice(applications: readonly Application[]): readonly ApplicationName[] {
-  const seen = new Set<ApplicationName>();
-  const repeated = new Set<ApplicationName>();
-  for (const { name } of applications) (seen.has(name) ? repeated : seen).add(name);
-  return [...repeated];
 }
 
 function templatedNote({ base, head }: ChangedApplicationSet, change: ChangeRequest): readonly string[] {

@@ -310,6 +310,17 @@ test("compareGenerated compares by name, spec, labels and annotations", () => {
   expect(compareGenerated(head, head)).toEqual({ added: [], removed: [], changed: [] });
 });
 
+test.each<[string, readonly string[], readonly string[], readonly string[]]>([
+  ["one of two goes", ["1", "2"], ["1"], ["a"]],
+  ["the second of two goes, which is the same", ["1", "1"], ["1"], ["a"]],
+  ["both stay", ["1", "2"], ["1", "2"], []],
+  ["both stay, and the second changes", ["1", "2"], ["1", "3"], []],
+  ["a second one comes", ["1"], ["1", "2"], []],
+])("an application that Argo CD leaves alone as long as two have its name: %s", (_, before, after, changed) => {
+  const side = (paths: readonly string[]) => paths.map((path) => sampleApplication("a", { source: { path } }));
+  expect(compareGenerated(side(before), side(after))).toEqual({ added: [], removed: [], changed });
+});
+
 test("a set may change five thousand applications, of all kinds together", () => {
   const names = (count: number) => Array.from({ length: count }, (_, at) => applicationName(`shop-${at}`));
   expect(tooManyChanges({ added: names(3000), removed: names(1000), changed: names(1000) })).toBeUndefined();
