@@ -24,34 +24,6 @@ describe("policyOf", () => {
     ["create-only", policy("create-only"), "create-only"],
     ["create-update", policy("create-update"), "create-update updates"],
     ["create-delete", policy("create-delete"), "create-delete deletes"],
-    [
-      "resources that are preserved",
-      policy("sync", { preserveResourcesOnDeletion: true }),
-      "sync updates deletes keepsResources",
-    ],
-    [
-      "resources that are preserved, in spite of which the template lists Argo CD's finalizer",
-      set({
-        syncPolicy: { preserveResourcesOnDeletion: true },
-        template: { metadata: { finalizers: ["resources-finalizer.argocd.argoproj.io"] } },
-      }),
-      "sync updates deletes",
-    ],
-    [
-      "a finalizer that only the elements tell",
-      set({ template: { metadata: { finalizers: ["{{ .finalizer }}"] } } }),
-      "sync updates deletes",
-    ],
-    [
-      "the template's own finalizers without Argo CD's",
-      set({ template: { metadata: { finalizers: ["example.com/x"] } } }),
-      "sync updates deletes keepsResources",
-    ],
-    [
-      "the template's finalizers with Argo CD's",
-      set({ template: { metadata: { finalizers: ["resources-finalizer.argocd.argoproj.io/background"] } } }),
-      "sync updates deletes",
-    ],
   ])("%s", (_, one, expected) => {
     const { name, ...flags } = policyOf(one);
     const set = Object.entries(flags).flatMap(([flag, value]) => (value ? [flag] : []));
@@ -137,6 +109,26 @@ describe("notesOf", () => {
     ],
   ])("%s", (_, one, expected) => {
     expect(notes(one)).toEqual(expected);
+  });
+
+  const KEPT = "what removed applications have deployed stays in the cluster";
+  const DELETED =
+    "removed applications are deleted, with everything that they have deployed if they have Argo CD's finalizer";
+  const FINALIZER = "resources-finalizer.argocd.argoproj.io";
+  const preserved = (applicationsSync: string) => policy(applicationsSync, { preserveResourcesOnDeletion: true });
+
+  test.each<[string, readonly string[] | undefined, ApplicationSet, string]>([
+    ["nothing", [], set({}), KEPT],
+    ["others", ["example.com/x"], set({}), KEPT],
+    ["Argo CD's", [FINALIZER], set({}), DELETED],
+    ["Argo CD's, with a way to delete", [`${FINALIZER}/background`], set({}), DELETED],
+    ["Argo CD's by a patch of the template, in spite of its policy", [FINALIZER], preserved("sync"), DELETED],
+    ["nothing to new applications, and leaves those that run as they are", [], preserved("create-delete"), DELETED],
+    ["nobody knows what", undefined, preserved("sync"), DELETED],
+  ])("what a removed application leaves, whose set gives it as finalizers: %s", (_, finalizers, before, expected) => {
+    const alsoGiven = finalizers && { finalizers, operation: null };
+    const base = [sampleApplication("a", { source: { path: "a" } }, { alsoGiven })];
+    expect(notes({ base, live: ["a"], before })).toEqual([expected]);
   });
 
   test("what gets only other labels or annotations is named", () => {

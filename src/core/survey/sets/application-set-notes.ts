@@ -54,7 +54,7 @@ export function notesOf(
     ...settingsNote(settings),
     ...asideNote(set, change),
     ...behindNote(set, change, baseChanges),
-    ...removalNotes(set, removed),
+    ...removalNotes(set, removed, base),
     ...(changed.length > 0 && set.head !== undefined && !policyOf(set.head).updates
       ? [
           `its policy ${policyOf(set.head).name} leaves existing applications as they are: a changed definition does not reach them`,
@@ -112,15 +112,31 @@ function behindNote(
   ];
 }
 
-function removalNotes(set: ChangedApplicationSet, removed: readonly ApplicationName[]): readonly string[] {
+function removalNotes(
+  set: ChangedApplicationSet,
+  removed: readonly ApplicationName[],
+  base: readonly Application[],
+): readonly string[] {
   if (removed.length === 0) return [];
-  const policy = policyOf(set.base ?? set.head ?? { name: set.name, namespace: undefined, resource: {} });
-  const resources = policy.keepsResources
+  const resources = keepResources(set, removed, firstOf(base))
     ? "what removed applications have deployed stays in the cluster"
     : "removed applications are deleted, with everything that they have deployed if they have Argo CD's finalizer";
   if (set.head === undefined) return [`when the ApplicationSet is deleted, ${resources}`];
   const { name, deletes } = policyOf(set.head);
   return [deletes ? resources : `its policy ${name} keeps removed applications: they run on and are no longer updated`];
+}
+
+/** Whether the set has given none of them the finalizer with which Argo CD deletes what an application has deployed. */
+function keepResources(
+  set: ChangedApplicationSet,
+  removed: readonly ApplicationName[],
+  generated: ReadonlyMap<ApplicationName, Application>,
+): boolean {
+  if (set.base === undefined || !policyOf(set.base).updates) return false;
+  return removed.every((name) => {
+    const given = generated.get(name)?.alsoGiven;
+    return given !== undefined && !given.finalizers.some((one) => one.startsWith(RESOURCES_FINALIZER));
+  });
 }
 
 function about(names: readonly ApplicationName[], what: string): readonly string[] {
@@ -155,8 +171,6 @@ interface ApplicationSetPolicy {
   readonly updates: boolean;
   /** Applications that are no longer generated are deleted. */
   readonly deletes: boolean;
-  /** Objects of a deleted application stay in the cluster. */
-  readonly keepsResources: boolean;
 }
 
 const RESOURCES_FINALIZER = "resources-finalizer.argocd.argoproj.io";
@@ -175,19 +189,5 @@ export function policyOf(set: ApplicationSet): ApplicationSetPolicy {
     name,
     updates: name !== "create-only" && name !== "create-delete",
     deletes: name !== "create-only" && name !== "create-update",
-    keepsResources: !hasFinalizer(spec, policy.preserveResourcesOnDeletion === true),
   };
-}
-
-/**
- * Generated applications get the finalizer unless the template lists its own or the policy preserves resources. One that the
- * template lists stays in spite of that policy (v3.5 `RenderTemplateParams` in `applicationset/utils/utils.go`).
- */
-function hasFinalizer(spec: unknown, preserves: boolean): boolean {
-  const template = isJsonObject(spec) && isJsonObject(spec.template) ? spec.template.metadata : undefined;
-  const finalizers = isJsonObject(template) ? template.finalizers : undefined;
-  if (!Array.isArray(finalizers) || finalizers.length === 0) return !preserves;
-  return finalizers.some(
-    (one: unknown) => typeof one === "string" && (one.startsWith(RESOURCES_FINALIZER) || one.includes("{{")),
-  );
 }
