@@ -287,6 +287,33 @@ describe.each(HOSTS)("a definition that a child's own file gives it below a pare
     },
   );
 
+  test.each<[string, string, boolean, RegExp]>([
+    ["require_approval: true", "svc sync --prune", true, /PR must be approved before sync/],
+    ["allowed_users: [bo]", "svc rollback --prune", true, /may not run `svc rollback`/],
+    ["require_approval: true", "svc sync --prune", false, /succeeded/],
+  ])(
+    "goes with no application that such a parent deletes, against its rule %s: `%s`, if that has a finalizer: %s",
+    async (rule, command, cascades, answer) => {
+      const rules = { ".svc.yaml": `sync_requirements: [{name: shop, ${rule}}]\n` };
+      const bot = await byFile(host, { files: () => rules });
+      await bot.forge.pushToBranch(REPOSITORY, "main", { "root/prod.yaml": null });
+      const repoURL = cloneUrlOf(bot.forge);
+      const above = prod(repoURL, "apps/prod") as { readonly metadata: object };
+      const finalizers = cascades ? ["resources-finalizer.argocd.argoproj.io"] : [];
+      bot.argocd.addApplication({ ...above, metadata: { ...above.metadata, finalizers } });
+      const annotations = { "argocd.argoproj.io/tracking-id": "prod:argoproj.io/Application:argocd/shop" };
+      const spec = { destination: { server: "https://kubernetes.default.svc", namespace: "shop" } };
+      bot.argocd.addApplication(applicationResource("shop", { repoURL, annotations, spec }));
+      await bot.argocd.deploy("root");
+      const one = await bot.open({ "root/more.yaml": configMap("more", { value: "1" }) });
+      bot.expectChanges("sync root");
+      if (command.startsWith("svc rollback")) await bot.comment(one, "svc sync");
+      await bot.comment(one, command);
+      expect(bot.lastComment(one)).toMatch(answer);
+      expect(bot.argocd.application("prod") === undefined).toBe(!cascades);
+    },
+  );
+
   test("is not deleted by a parent that prunes, from which it was taken away earlier, while it is held", async () => {
     const bot = await byFile(host);
     await bot.forge.pushToBranch(REPOSITORY, "main", { "root/prod.yaml": null });

@@ -15,18 +15,30 @@ import { boundNow, type BindingSource } from "../survey/effects.js";
 import { memberOf } from "../survey/members.js";
 
 interface LeftOverSource extends Pick<Stoppable, "signal"> {
-  readonly deployer: Pick<Deployer, "naming" | "applicationsOfSet" | "listApplications" | "listApplicationSets">;
+  readonly deployer: Pick<
+    Deployer,
+    "naming" | "applicationsOfSet" | "findApplication" | "listApplications" | "listApplicationSets"
+  >;
 }
 
-/** The applications that apply Applications or ApplicationSets of Argo CD's own, whatever address they have for its cluster. */
-async function parentsHere({ deployer, signal }: LeftOverSource): Promise<ReadonlySet<ApplicationName | undefined>> {
-  const listed = await Promise.all([deployer.listApplications(signal), deployer.listApplicationSets(signal)]);
-  return new Set(listed.flat().map(({ parent }) => parent));
+/** The Applications and ApplicationSets of Argo CD's own by what applies them, whatever address that has for its cluster. */
+async function byParent({ deployer, signal }: LeftOverSource) {
+  const [applications, sets] = await Promise.all([
+    deployer.listApplications(signal),
+    deployer.listApplicationSets(signal),
+  ]);
+  return { applications: groupedBy(applications, (one) => one.parent), sets: groupedBy(sets, (one) => one.parent) };
+}
+
+type Below = Awaited<ReturnType<typeof byParent>>;
+
+function hasBelow({ applications, sets }: Below, name: ApplicationName): boolean {
+  return applications.has(name) || sets.has(name);
 }
 
 /**
- * The Applications that a sync of these parents deletes if it prunes, since they, or their sets, left the files. Not those of another
- * Argo CD in the cluster to which a parent deploys. Their locks are read last.
+ * The Applications that a sync of these parents deletes if it prunes, since they, or their sets, left the files, and those that go
+ * with them. Not those of another Argo CD in the cluster to which a parent deploys. Their locks are read last.
  */
 export async function leftOverIn(
   subjects: readonly Pick<LiveSubject, "name" | "live">[],
@@ -37,14 +49,35 @@ export async function leftOverIn(
     leftOver.map((title) => ({ title, name, isHere: destinationOf(spec).cluster === IN_CLUSTER })),
   );
   if (left.length === 0) return [];
-  const [nameOf, parents] = await Promise.all([deployer.naming(), parentsHere(context)]);
+  const [nameOf, below] = await Promise.all([deployer.naming(), byParent(context)]);
   const found = await allInTurns(left, async ({ title, name: parent, isHere }) => {
     const [, set, namespace, name] = /^argoproj\.io\/Application(Set)? (?:([^/]*)\/)?([^/]+)$/.exec(title) ?? [];
-    if (name === undefined || (!isHere && !parents.has(parent))) return [];
+    if (name === undefined || (!isHere && !hasBelow(below, parent))) return [];
     const gone = set ? await deployer.applicationsOfSet({ name, namespace }, signal) : [nameOf(namespace, name)];
-    return gone.map((application) => ({ application, lock: undefined, deletedBy: [parent] }));
+    const all = await withBelow(gone, below, context);
+    return all.map((application) => ({ application, lock: undefined, deletedBy: [parent] }));
   });
   return found.flat();
+}
+
+/** Adds what deleted applications take along: what they apply, and what the sets generate that they apply, if they have the finalizer. */
+async function withBelow(
+  deleted: readonly ApplicationName[],
+  below: Below,
+  { deployer, signal }: LeftOverSource,
+): Promise<readonly ApplicationName[]> {
+  const all = new Set(deleted);
+  // The loop also visits what it adds.
+  for (const name of all) {
+    if (!hasBelow(below, name)) continue;
+    const live = await deployer.findApplication(name, signal);
+    if (live?.cascades === false) continue;
+    for (const child of below.applications.get(name) ?? []) all.add(child.name);
+    for (const set of below.sets.get(name) ?? []) {
+      for (const generated of await deployer.applicationsOfSet(set, signal)) all.add(generated);
+    }
+  }
+  return [...all];
 }
 
 /** The plan with the children that a sync which prunes deletes besides: their rules hold as well. */
@@ -134,7 +167,7 @@ export async function boundToRollBack(
   context: BindingSource &
     LeftOverSource &
     Pick<CommandContext, "clock" | "change" | "deployments"> & {
-      readonly deployer: Pick<Deployer, "findApplication" | "listApplications">;
+      readonly deployer: Pick<Deployer, "listApplications">;
     },
 ): Promise<Plan> {
   const { deployer, signal, clock, deployments, change } = context;
@@ -144,9 +177,9 @@ export async function boundToRollBack(
   ]);
   const whole = await withRunning(withDeployed(plan, records, change), running, context);
   if (!prunes) return boundNow(whole, running, context);
-  const parents = await parentsHere(context);
+  const below = await byParent(context);
   const found = await allInTurns(whole.applications, async ({ application: name }) => {
-    const live = parents.has(name) ? await deployer.findApplication(name) : undefined;
+    const live = hasBelow(below, name) ? await deployer.findApplication(name) : undefined;
     return live === undefined ? [] : [{ name, live }];
   });
   const reached = await leftOverIn(found.flat(), context);
