@@ -13,8 +13,11 @@ const TAKEN_ALONG: ReadonlyMap<string, string> = new Map([
   ["Namespace", "it deletes everything in it, also what other applications have there"],
   ["PersistentVolume", "its data may be lost, as its reclaim policy says"],
   ["PersistentVolumeClaim", "its data is lost unless the volume's reclaim policy is Retain"],
-  ["argoproj.io/ApplicationSet", "it deletes the Applications that the set generated, unless its policy keeps them"],
+  // Its policy does not hold for this: Kubernetes deletes what it owns.
+  ["argoproj.io/ApplicationSet", "it deletes the Applications that the set generated"],
 ]);
+const CLUSTER_GOES =
+  "Argo CD no longer knows that cluster, and ApplicationSets delete the Applications that they generated for it";
 const FINALIZER = "resources-finalizer.argocd.argoproj.io";
 const RETENTION = "persistentVolumeClaimRetentionPolicy";
 const DATA_GOES = `as its ${RETENTION} says, and their data is lost unless the volumes' reclaim policy is Retain`;
@@ -23,6 +26,7 @@ const DATA_GOES = `as its ${RETENTION} says, and their data is lost unless the v
 export function takenAlong(identity: ManifestIdentity, object: JsonObject): string | undefined {
   const known = TAKEN_ALONG.get(typeOf(identity));
   if (known !== undefined) return known;
+  if (isCluster(identity, object)) return CLUSTER_GOES;
   if (deletesClaims(identity, object, "whenDeleted")) return `its claims go with it, ${DATA_GOES}`;
   return cascades(identity, object) ? "it deletes everything that this Application deployed" : undefined;
 }
@@ -45,6 +49,12 @@ function deletesClaims(identity: ManifestIdentity, object: JsonObject, when: "wh
   const claims = valueAt(object, "spec.volumeClaimTemplates");
   const hasClaims = Array.isArray(claims) && claims.length > 0 && typeOf(identity) === "apps/StatefulSet";
   return hasClaims && valueAt(object, `spec.${RETENTION}.${when}`) === "Delete";
+}
+
+/** Whether it is where Argo CD keeps a cluster, which the cluster generators of ApplicationSets read. */
+function isCluster(identity: ManifestIdentity, { metadata }: JsonObject): boolean {
+  const labels = isJsonObject(metadata) && isJsonObject(metadata.labels) ? metadata.labels : {};
+  return typeOf(identity) === "Secret" && labels["argocd.argoproj.io/secret-type"] === "cluster";
 }
 
 function cascades(identity: ManifestIdentity, { metadata }: JsonObject): boolean {

@@ -320,6 +320,28 @@ describe("deletes", () => {
     ],
     ["a child without it", object("argoproj.io/v1alpha1/Application", "shop"), [], []],
     [
+      "a set, whose Applications Kubernetes deletes whatever its policy says",
+      object("argoproj.io/v1alpha1/ApplicationSet", "shops", {
+        spec: { syncPolicy: { applicationsSync: "create-only" } },
+      }),
+      [],
+      ["pruning argoproj.io/ApplicationSet guestbook/shops: it deletes the Applications that the set generated"],
+    ],
+    [
+      "a cluster of Argo CD's",
+      object("v1/Secret", "eu", {}, { labels: { "argocd.argoproj.io/secret-type": "cluster" } }),
+      [],
+      [
+        "pruning Secret guestbook/eu: Argo CD no longer knows that cluster, and ApplicationSets delete the Applications that they generated for it",
+      ],
+    ],
+    [
+      "a repository of Argo CD's",
+      object("v1/Secret", "git", {}, { labels: { "argocd.argoproj.io/secret-type": "repository" } }),
+      [],
+      [],
+    ],
+    [
       "a StatefulSet that takes its claims along",
       object("apps/v1/StatefulSet", "db", {
         spec: { volumeClaimTemplates: [{}], persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete" } },
