@@ -129,6 +129,34 @@ describe.each(HOSTS)("objects that set limits or grant rights on %s", (host) => 
     expect(bot.lastComment(two)).not.toContain(UNAPPROVED);
   });
 
+  test.each<[string, string, string]>([
+    [
+      "a cluster of Argo CD, with which ApplicationSets delete applications,",
+      object("Secret", "v1", "eu", { stringData: { name: "eu" } }, { "argocd.argoproj.io/secret-type": "cluster" }),
+      "Secret guestbook/eu",
+    ],
+    [
+      "a limit of traffic that the server's list has",
+      object("NetworkPolicy", "networking.k8s.io/v1", "closed", { spec: { podSelector: {} } }),
+      "networking.k8s.io/NetworkPolicy guestbook/closed",
+    ],
+  ])("%s needs it as well where it goes", async (_, manifest, title) => {
+    const bot = await start(host, {
+      config: {
+        sensitive_kinds: [
+          { kind: "Secret", label: "argocd.argoproj.io/secret-type" },
+          { kind: "NetworkPolicy.networking.k8s.io" },
+        ],
+      },
+      files: () => ({ "apps/web/more.yaml": manifest }),
+    });
+    const one = await bot.open({ "apps/web/more.yaml": null });
+    expect(bot.lastComment(one)).toContain(`deletes ${title}`);
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toContain(`it deletes ${title}, ${GRANTS}`);
+    expect(bot.changes()).toEqual([]);
+  });
+
   test.each(["branch", "live", "both"])(
     "a Namespace of whose labels the definition says something else needs it, in diff_mode %s",
     async (mode) => {

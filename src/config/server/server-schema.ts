@@ -349,7 +349,7 @@ function sensitiveKinds() {
   return listOf(entry, 200)
     .optional()
     .describe(
-      "kinds of objects that set limits or grant rights: whoever creates or changes one needs an approval, whatever other rules say. The list replaces the default, which `svc.example.yaml` shows; `[]`: none",
+      "kinds of objects that set limits or grant rights: whoever creates or changes one needs an approval, and whoever deletes a limit or what takes others along, whatever other rules say. The list replaces the default, which `svc.example.yaml` shows; `[]`: none",
     );
 }
 

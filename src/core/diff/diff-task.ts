@@ -31,6 +31,7 @@ import { isPolicy, type TrialOrder, trialOrder } from "./live/trial-order.js";
 import { differingPairs, diffManifests, type DiffRequest, normalise, pairManifests } from "./manifest-diff.js";
 import { byIdentity, isSyncedWith, keyOf, type ManifestIdentity, namespacesOf, titleOf } from "./manifest-key.js";
 import { type Marks, meanTheSame, type Sides } from "./summarise.js";
+import { isLabelled, takenAlong } from "./taken-along.js";
 
 /** A comparison whose large parts are texts. */
 export interface DiffInput extends Omit<DiffRequest, "base" | "head"> {
@@ -257,8 +258,8 @@ function specOf(manifest: Manifest | undefined): ApplicationSpec | undefined {
 }
 
 /**
- * The changes to objects of sensitive kinds, such as `creates Role shop/admin`. Deleted policies count as well and come first; other
- * deleted objects grant nothing any more. A Secret counts as changed unless it is known to be unchanged.
+ * The changes to objects of sensitive kinds, such as `creates Role shop/admin`. Deleted ones that limit something, or take something
+ * along, count as well and come first; others grant nothing any more. A Secret counts as changed unless it is known to be unchanged.
  * @param differing the objects that may differ, and those that are deleted.
  */
 export function sensitiveChanges(
@@ -268,7 +269,10 @@ export function sensitiveChanges(
 ): readonly string[] {
   const changing = new Set(secrets.map(({ name }) => name));
   const found = differing.filter((sides) => kinds.some((one) => isOf(one, sides)));
-  const goes = found.filter(({ identity, head }) => head === undefined && isPolicy(identity));
+  const goes = found.filter(({ identity, base = {}, head }) => {
+    const isLimit = isPolicy(identity) || identity.kind.endsWith("NetworkPolicy");
+    return head === undefined && (isLimit || takenAlong(identity, base) !== undefined);
+  });
   const stays = found.filter((sides) => {
     const { identity, head } = sides;
     if (head === undefined || !isSecret(identity) || !meanTheSame(sides)) return head !== undefined;
@@ -286,13 +290,6 @@ function isOf({ kind, name, label }: SensitiveKind, { identity, base, head }: Tw
   if (name !== undefined && !matchesName(name, called || generateName)) return false;
   // Whoever takes the label away changes the object, too.
   return label === undefined || [base, head].some((side) => side !== undefined && isLabelled(side, label));
-}
-
-function isLabelled({ metadata }: JsonObject, label: string): boolean {
-  const labels = isJsonObject(metadata) && isJsonObject(metadata.labels) ? metadata.labels : {};
-  const [key = "", value] = label.split("=");
-  if (!Object.hasOwn(labels, key)) return false;
-  return value === undefined || labels[key] === value;
 }
 
 /** What a plan says of a sensitive change. */

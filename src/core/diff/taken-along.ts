@@ -16,6 +16,8 @@ const TAKEN_ALONG: ReadonlyMap<string, string> = new Map([
   // Its policy does not hold for this: Kubernetes deletes what it owns.
   ["argoproj.io/ApplicationSet", "it deletes the Applications that the set generated"],
 ]);
+/** Where Argo CD keeps a cluster, which the cluster generators of ApplicationSets read. */
+const CLUSTER = "argocd.argoproj.io/secret-type=cluster";
 const CLUSTER_GOES =
   "Argo CD no longer knows that cluster, and ApplicationSets delete the Applications that they generated for it";
 const FINALIZER = "resources-finalizer.argocd.argoproj.io";
@@ -26,7 +28,7 @@ const DATA_GOES = `as its ${RETENTION} says, and their data is lost unless the v
 export function takenAlong(identity: ManifestIdentity, object: JsonObject): string | undefined {
   const known = TAKEN_ALONG.get(typeOf(identity));
   if (known !== undefined) return known;
-  if (isCluster(identity, object)) return CLUSTER_GOES;
+  if (typeOf(identity) === "Secret" && isLabelled(object, CLUSTER)) return CLUSTER_GOES;
   if (deletesClaims(identity, object, "whenDeleted")) return `its claims go with it, ${DATA_GOES}`;
   return cascades(identity, object) ? "it deletes everything that this Application deployed" : undefined;
 }
@@ -51,10 +53,12 @@ function deletesClaims(identity: ManifestIdentity, object: JsonObject, when: "wh
   return hasClaims && valueAt(object, `spec.${RETENTION}.${when}`) === "Delete";
 }
 
-/** Whether it is where Argo CD keeps a cluster, which the cluster generators of ApplicationSets read. */
-function isCluster(identity: ManifestIdentity, { metadata }: JsonObject): boolean {
+/** Whether an object has a label. @param label `<key>` or `<key>=<value>`. */
+export function isLabelled({ metadata }: JsonObject, label: string): boolean {
   const labels = isJsonObject(metadata) && isJsonObject(metadata.labels) ? metadata.labels : {};
-  return typeOf(identity) === "Secret" && labels["argocd.argoproj.io/secret-type"] === "cluster";
+  const [key = "", value] = label.split("=");
+  if (!Object.hasOwn(labels, key)) return false;
+  return value === undefined || labels[key] === value;
 }
 
 function cascades(identity: ManifestIdentity, { metadata }: JsonObject): boolean {
