@@ -102,6 +102,19 @@ describe.each(HOSTS)("objects that set limits or grant rights on %s", (host) => 
     expect(bot.lastComment(one)).toContain(`it changes argoproj.io/AppProject guestbook/shop, ${GRANTS}`);
   });
 
+  test("a policy of another kind that goes needs it as well, if that kind is listed", async () => {
+    const policy = object("NetworkPolicy", "networking.k8s.io/v1", "closed", { spec: { podSelector: {} } });
+    const bot = await start(host, {
+      config: { sensitive_kinds: [{ kind: "NetworkPolicy.networking.k8s.io" }] },
+      files: () => ({ "apps/web/policy.yaml": policy }),
+    });
+    const one = await bot.open({ "apps/web/policy.yaml": null });
+    await bot.comment(one, "svc sync --prune");
+    const what = "deletes networking.k8s.io/NetworkPolicy guestbook/closed";
+    expect(bot.lastComment(one)).toContain(`it ${what}, ${GRANTS}`);
+    expect(bot.changes()).toEqual([]);
+  });
+
   test("a policy that goes needs it as well, since that lifts limits, unless no sync deletes it", async () => {
     const policy = (options: string) =>
       asYaml({

@@ -270,7 +270,7 @@ export function sensitiveChanges(
   const changing = new Set(secrets.map(({ name }) => name));
   const found = differing.filter((sides) => kinds.some((one) => isOf(one, sides)));
   const goes = found.filter(({ identity, base = {}, head }) => {
-    const isLimit = isPolicy(identity) || identity.kind.endsWith("NetworkPolicy");
+    const isLimit = isPolicy(identity) || identity.kind.endsWith("Policy");
     return head === undefined && (isLimit || takenAlong(identity, base) !== undefined);
   });
   const stays = found.filter((sides) => {
