@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
 import { section } from "./plan-comment.js";
-import { changeOf, configMap } from "./resources.js";
+import { asYaml, changeOf, configMap } from "./resources.js";
 
 const SKIP = { config: { defaults: { skip_no_changes: true } } };
 /** The same manifests in other bytes. */
@@ -148,6 +148,21 @@ describe.each(HOSTS)("options of a sync on %s", (host) => {
     await bot.comment(one, "svc sync -a web");
     expect(bot.lastComment(one)).toContain("✅ succeeded");
     expect(bot.changes()).toEqual(["sync api", "sync web"]);
+  });
+
+  test("what differs by the commit id alone is named where an override file has the variable", async () => {
+    const parameters = [{ name: "id", value: "$ARGOCD_APP_REVISION", forceString: true }];
+    const resources = (repoURL: string, labels = {}) => ({
+      web: { labels, spec: { source: { repoURL, path: "charts/web", targetRevision: "main" } } },
+    });
+    const bot = await startBot({
+      host,
+      resources,
+      files: () => ({ ...CHART.files(), "charts/web/.argocd-source.yaml": JSON.stringify({ helm: { parameters } }) }),
+    });
+    const labelled = resources(bot.forge.cloneUrl(bot.repository), { team: "shop" }).web;
+    const one = await bot.open({ "argocd/web.yaml": asYaml(bot.resourceOf("web", labelled)) });
+    expect(section(bot.lastComment(one), "web")).toContain("No changes but the commit id, in ConfigMap web-cfg.");
   });
 
   test("skip_no_changes never drops an application that still runs an earlier commit of this PR", async () => {

@@ -4,7 +4,13 @@ import { LRUCache } from "lru-cache";
 import { matchesPath, mayMeanName } from "../../config/pattern.js";
 import { checksFor } from "../../config/rules/rule-match.js";
 import { GENERATE_PATHS_ANNOTATION } from "../detect/inputs/generate-paths.js";
-import { fixedPart, inputFingerprint, readsOnlyPinned, unpinnedReads } from "../detect/inputs/input-set.js";
+import {
+  fixedPart,
+  inputFingerprint,
+  overrideFilesOf,
+  readsOnlyPinned,
+  unpinnedReads,
+} from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
 import { hasKustomization } from "../detect/inputs/tool-inputs.js";
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
@@ -277,7 +283,12 @@ export async function inputsOfSide(
   const tree = await snapshot.tree(at);
   const inputs = await inputsOf({ ...live, spec }, positions, snapshot, at);
   const others = otherPatterns(live, settings).map((pattern) => contentDigest(pattern, tree));
-  const commits = fixed.map(({ position, revision }) => `${position}@${revision}`);
+  const commits: string[] = fixed.map(({ position, revision }) => `${position}@${revision}`);
+  const overrides = inputs
+    .flatMap(({ sourcePath }) => overrideFilesOf(live, sourcePath))
+    .filter((file) => tree.hasFile(file));
+  const texts = overrides.length === 0 ? [] : (await tree.readTexts(overrides)).values();
+  if ([...texts].some((text) => text.includes(COMMIT_VARIABLE))) commits.push(at);
   const fingerprint = [inputFingerprint(inputs, tree), ...others, ...commits, ...tree.leadingOut].join(" ");
   const pinned = [...positions, ...fixed.map(({ position }) => position)];
   return {
