@@ -13,11 +13,11 @@ import {
   MAX_LENGTH,
   parentOf,
 } from "../tree/repository-path.js";
+import { mayBeAddress } from "../tree/repository-url.js";
 import { addGeneratePaths, generatePathEntries } from "./generate-paths.js";
 import {
   fixedPart,
   type InputCollector,
-  isPathIn,
   kustomizeEntries,
   mostSteps,
   overrideFilesOf,
@@ -130,16 +130,19 @@ async function addOptionInputs(
   const isOpen = layers.every(({ helm, kustomize, directory }) => !(helm ?? kustomize ?? directory));
   const why = isOpen ? whyForPlugin(path, tree) : undefined;
   if (why !== undefined) into.addWhole(`${PLUGIN} (its directory ${why})`);
-  const named = [...new Set(layers.flatMap(kustomizeEntries))];
   // Kustomize works in the directory that a linked path leads to.
   const places = [...new Set([path, tree.follow(path).path ?? path])];
   // Each step takes longer here: it looks a name up in the tree.
   const steps = { left: mostSteps().left / 4 };
   const from = (entry: string) => places.flatMap((place) => withMatches(cleanPath(place, entry), tree, into, steps));
-  const elsewhere = named.filter((entry) => !places.some((place) => isPathIn(tree, place, entry)));
-  if (elsewhere.length > 0) into.addRemote(elsewhere);
-  for (const one of named.flatMap(from)) into.addPath(one);
-  const components = layers.flatMap(({ kustomize }) => kustomize?.components ?? []).flatMap(from);
+  const named = new Map(layers.flatMap(kustomizeEntries).map((entry) => [entry, from(entry)]));
+  const isHere = (one: string) => tree.hasFile(one) || tree.hasDirectory(one);
+  const elsewhere = [...named].filter(([entry, paths]) => mayBeAddress(entry) || !paths.some(isHere));
+  if (elsewhere.length > 0) into.addRemote(elsewhere.map(([entry]) => entry));
+  for (const one of [...named.values()].flat()) into.addPath(one);
+  const components = layers
+    .flatMap(({ kustomize }) => kustomize?.components ?? [])
+    .flatMap((entry) => named.get(entry) ?? []);
   await addKustomizeInputs([path, ...components], tree, into);
   const directory = layers.some((layer) => layer.directory);
   if (directory || !(hasKustomization(path, tree) || tree.hasFile(cleanPath(path, "Chart.yaml")))) {

@@ -197,6 +197,8 @@ test.each([
 
 test.each([
   [{ components: ["../../comp"] }, false],
+  [{ components: ["../../*", "../../com[p]"] }, false],
+  [{ components: ["../../none/*"] }, true],
   [{ components: ["https://github.com/acme/comp?ref=main"] }, true],
   [{ patches: [{ path: "https://example.com/p.yaml" }] }, true],
 ])("%j of the Application's own spec fetches from elsewhere: %s", async (kustomize, remote) => {
