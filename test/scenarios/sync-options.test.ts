@@ -1,7 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
 import { section } from "./plan-comment.js";
-import { asYaml, changeOf, configMap } from "./resources.js";
+import { applicationResource, asYaml, changeOf, configMap } from "./resources.js";
+import { cloneUrlOf, generatedApplication, names, runsShops, shopsResource } from "./sets.js";
 
 const SKIP = { config: { defaults: { skip_no_changes: true } } };
 /** The same manifests in other bytes. */
@@ -73,6 +74,45 @@ describe.each(HOSTS)("options of a sync on %s", (host) => {
     );
     expect(bot.lastComment(one)).not.toContain("--prune`");
     expect(bot.liveValue("old")).toBe("1");
+  });
+
+  test("an application and a set that Prune=false keeps are not deleted where their parent loses them", async () => {
+    const kept = (resource: object, kind: string, name: string) => ({
+      ...resource,
+      metadata: {
+        name,
+        namespace: "argocd",
+        annotations: {
+          "argocd.argoproj.io/sync-options": "Prune=false",
+          "argocd.argoproj.io/tracking-id": `root:argoproj.io/${kind}:argocd/${name}`,
+        },
+      },
+    });
+    const child = (repoURL: string) => kept(applicationResource("child", { repoURL }), "Application", "child");
+    const set = (repoURL: string) => kept(shopsResource(repoURL, names("de")), "ApplicationSet", "shops");
+    const bot = await startBot({
+      host,
+      applications: [],
+      files: (url) => ({
+        "root/more.yaml": configMap("more", { value: "1" }),
+        "root/child.yaml": asYaml(child(url)),
+        "root/shops.yaml": asYaml(set(url)),
+        "apps/child/configmap.yaml": configMap("child", { value: "1" }),
+        "shops/de/configmap.yaml": configMap("shop-de", { value: "1" }),
+      }),
+      prepare: async (world, forge) => {
+        const repoURL = cloneUrlOf(forge);
+        world.argocd.addApplication(applicationResource("root", { repoURL, path: "root" }));
+        world.argocd.addApplication(child(repoURL));
+        runsShops(world, set(repoURL), [generatedApplication("de", { repoURL })]);
+        await world.argocd.deploy("root");
+      },
+    });
+    const one = await bot.open({ "root/child.yaml": null, "root/shops.yaml": null });
+    const comment = bot.lastComment(one);
+    expect(section(comment, "root")).toContain("**Stays:** 2 left in the cluster by any sync (Prune=false)");
+    expect(section(comment, "child")).toContain("No changes: the head commit and the target branch render the same.");
+    expect(comment).not.toMatch(/deletes|would delete|removes|shop-de|⚠️/);
   });
 
   test.each<[string, readonly string[], boolean]>([

@@ -194,7 +194,7 @@ export interface RenderedChild {
   /** Empty for a generated name. */
   readonly name: string;
   readonly namespace: string;
-  /** Undefined if only the target branch has it. */
+  /** Undefined if only the target branch has it. What no sync prunes stays as it is there. */
   readonly head: ApplicationSpec | undefined;
   readonly base: ApplicationSpec | undefined;
   /** Anything of the two manifests differs, labels and annotations included. */
@@ -229,13 +229,12 @@ function renderFacts(
   const ofKind = (kind: string) =>
     found
       .filter(([, { identity }]) => identity.kind === kind)
-      .map(([key, { identity, base, head }]) => ({
-        name: identity.name,
-        namespace: identity.namespace,
-        base: base && raw[0]?.get(key)?.manifest,
-        head: head && raw[1]?.get(key)?.manifest,
-        changed: differing.has(key),
-      }));
+      .map(([key, { identity, base, head }]) => {
+        const { name, namespace } = identity;
+        const [before, after] = [base && raw[0]?.get(key)?.manifest, head && raw[1]?.get(key)?.manifest];
+        const stays = head === undefined && isNeverPruned(base, request.syncOptions);
+        return { name, namespace, base: before, head: stays ? before : after, changed: differing.has(key) && !stays };
+      });
   const identities = [...differing.values()].map(({ identity }) => identity);
   const sets = ofKind("ApplicationSet");
   return {

@@ -43,6 +43,8 @@ interface Origin {
   readonly basis: DiffBasis;
   /** Patterns for what must not be shown; see `redact`. */
   readonly redact: readonly string[];
+  /** Everything goes with its application, of which no option about pruning keeps it. */
+  readonly all?: boolean;
 }
 
 /** Whether the two sides are equal as JSON, except for the order of lists whose order has no effect. */
@@ -56,7 +58,10 @@ export function meanTheSame({ identity, base, head }: TwoSides): boolean {
  * Counts and shows the differences, dangerous ones first and hooks last: without values of Secrets, also of those that other
  * objects carry, without what looks secret in parameters of Applications, and without what is redacted.
  */
-export function summarise(changes: readonly Sides[], { syncOptions, basis, redact: patterns }: Origin): ManifestDiff {
+export function summarise(
+  changes: readonly Sides[],
+  { syncOptions, basis, redact: patterns, all }: Origin,
+): ManifestDiff {
   const compare = objectComparer();
   const texts = new EmbeddedTexts();
   const sorted = changes
@@ -69,9 +74,10 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
   // Small objects are shown whatever the large ones need.
   const shown = new Map(bySize.map((one) => [one, toResource(one, compare, patterns)]));
   const resources = sorted.flatMap((one) => shown.get(one) ?? []);
-  const stay = sorted.filter(
-    ({ action, hook, whole }) => action === "delete" && !hook && isNeverPruned(whole.base, syncOptions),
-  );
+  const stays = ({ action, hook, whole }: Changed) =>
+    action === "delete" && !hook && all !== true && isNeverPruned(whole.base, syncOptions);
+  const stay = sorted.filter(stays);
+  const moving = stay.length === 0 ? sorted : sorted.filter((one) => !stays(one));
   return {
     created: countOf(resources, "create"),
     updated: countOf(resources, "update"),
@@ -87,8 +93,8 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
       sorted.map(({ whole }) => whole),
       syncOptions,
     ),
-    children: namesOf(sorted, "Application"),
-    sets: namesOf(sorted, "ApplicationSet"),
+    children: namesOf(moving, "Application"),
+    sets: namesOf(moving, "ApplicationSet"),
     basis,
   };
 }

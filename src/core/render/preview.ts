@@ -178,7 +178,7 @@ export const removalTask: Task<RemovalInput, Previewed> = {
     if (!cascades) return { content: { kind: "left-behind", objects: titles }, facts: undefined };
     const judged = objects.map((one) => ({ ...one, kept: whyKept(one, syncOptions) }));
     const gone = judged.filter(({ kept }) => kept === undefined);
-    const diff = summarise(gone, { syncOptions: [], redact, basis: { kind: "branch" } });
+    const diff = summarise(gone, { syncOptions: [], redact, basis: { kind: "branch" }, all: true });
     const stale = live.stale === undefined ? [] : [{ text: live.stale, danger: undefined }];
     const sensitive = sensitiveChanges(gone, sensitiveKinds, []);
     const found = [
@@ -190,9 +190,6 @@ export const removalTask: Task<RemovalInput, Previewed> = {
     ];
     const removed = {
       ...diff,
-      // Prune=false is only about syncs.
-      deleted: diff.resources.length,
-      stay: undefined,
       ...(sensitive.length > 0 && { sensitive }),
       cautions: found.map(({ text }) => text),
       dangers: found.flatMap((one) => (one.danger === undefined ? [] : [one.danger])),

@@ -82,6 +82,11 @@ describe("what the deletion of an application does to its objects", () => {
     expect([found.deleted, found.cautions.length]).toEqual([deleted, remarks]);
   });
 
+  test("a child with Prune=false goes with its parent, too", async () => {
+    const child = withOption(object("argoproj.io/v1alpha1/Application", "c"), "Prune=false");
+    expect((await diffOf(child)).children.deleted).toEqual(["c"]);
+  });
+
   test("options of the application hold for objects that do not say otherwise", async () => {
     const [kept, waiting] = [await diffWith(["Delete=false"], CLAIM), await diffWith(["Prune=confirm"], CLAIM)];
     expect([kept.deleted, kept.dangers]).toEqual([0, []]);
