@@ -364,6 +364,9 @@ const MAX_GENERATED = 20_000;
 /** Begins the answer if the set itself fails. What only the repo-server could not do has its own words. */
 const UNGENERATED = /^unable to generate Applications of ApplicationSet: (?:error generating applications: )?/;
 
+/** What the controller does where the API server refuses a generator without a known kind (v3.5 `GetRelevantGenerators`). */
+const EMPTY = "Its controller takes them for empty, and deletes the applications that they generated before";
+
 /** Requests what a set would generate. It renders and writes nothing, but Argo CD requires the permission to create the set. */
 async function generate(client: Client, set: ApplicationSet, options: Pick<Call, "timeoutMs" | "signal">) {
   const metadata = isJsonObject(set.resource.metadata) ? set.resource.metadata : { name: set.name };
@@ -386,6 +389,7 @@ async function generate(client: Client, set: ApplicationSet, options: Pick<Call,
     }
     // A generator did not find a repository or a file.
     const reason = error.reason === "not-found" ? "failed" : error.reason;
-    throw new ArgoCdFailure(reason, line, { code: error.code, cause: error });
+    const message = line.includes("contains unrecognized generators") ? `${line}. ${EMPTY}` : line;
+    throw new ArgoCdFailure(reason, message, { code: error.code, cause: error });
   }
 }

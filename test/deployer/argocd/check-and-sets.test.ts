@@ -102,6 +102,12 @@ test.each([
     /^permission denied: applicationsets, create$/,
   ],
   [404, "Not Found", "unsupported", /2\.13 or newer/],
+  [
+    500,
+    { code: 2, message: "error validating ApplicationSets: ApplicationSet s contains unrecognized generators: gitt" },
+    "failed",
+    /unrecognized generators: gitt\. Its controller takes them for empty, and deletes the applications/,
+  ],
 ])("HTTP %d of the generate call", async (status, answer, reason, message) => {
   generate(status, answer);
   const failure = await failureOf(underTest().deployer.expandApplicationSet(SET, CHANGE));
