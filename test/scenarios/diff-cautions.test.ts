@@ -138,6 +138,19 @@ describe.each(HOSTS)("what a plan calls out on %s", (host) => {
     expect(web).not.toContain("the sync will fail");
   });
 
+  test("with the option newly in its definition, the plan says that everything is overwritten, changed or not", async () => {
+    const bot = await startBot({ host, prepare: ({ argocd }) => argocd.deploy("web") });
+    const replaced = bot.resourceOf("web", { spec: { syncPolicy: { syncOptions: ["Replace=true"] } } });
+    const one = await bot.open({ "argocd/web.yaml": asYaml(replaced) });
+    const what = "Overwrites every object whole, also those that do not change (Replace=true of the definition)";
+    expect(section(bot.lastComment(one), "web")).toContain(`- ${what}: what others wrote into them is lost`);
+    expect(bot.lastComment(one).split("\n")[2]).toContain("overwrites every object");
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    await bot.push(one, { "apps/web/configmap.yaml": configMap("web-cfg", { message: "two" }) });
+    expect(bot.lastComment(one)).not.toContain("verwrites every object");
+  });
+
   test("another order in a Pod template is a change and is shown as one of order, in a Role it is none", async () => {
     const role = (...verbs: string[]) =>
       resource("rbac.authorization.k8s.io/v1", "Role", "web", { rules: verbs.map((verb) => ({ verbs: [verb] })) });

@@ -314,6 +314,18 @@ export function staysInCluster({ head, base }: LiveSubject): ReturnType<typeof s
   return sameCluster(destinationOf(base.spec), destinationOf(head.spec));
 }
 
+/** The plan with a danger if a sync is to replace all objects from now on. The diff knows only those that change. */
+export function withReplacement(found: Evaluated | Unevaluated, { head, live }: LiveSubject): Evaluated | Unevaluated {
+  const replaces = ({ spec }: { readonly spec: ApplicationSpec }) =>
+    applicationSyncOptions(spec).includes("Replace=true");
+  if (found.kind === "unevaluated" || !replaces(head) || replaces(live)) return found;
+  const what = "overwrites every object";
+  const text = `${what} whole, also those that do not change (Replace=true of the definition): what others wrote into them is lost`;
+  const { cautions, dangers } = found.diff;
+  const diff = { ...found.diff, cautions: [...cautions, text], dangers: [...dangers, { what, pruning: false }] };
+  return { ...found, diff };
+}
+
 /**
  * What only the cluster has, where a plan compares two renders: these do not show that a sync which prunes deletes it. Argo CD does
  * not tell here what Prune=false keeps.
