@@ -109,6 +109,12 @@ function cautionsOfOne({ identity, base, head }: TwoSides, options: readonly str
     return [...hookDeletion(identity, base, head), ...hookCaution(title, base, head)];
   }
   if (head === undefined) return base === undefined || isSurelyHook(base) ? [] : deletion(identity, base, options);
+  // `kubectl apply` refuses it, and Argo CD makes up names for hooks alone (`getSyncTasks`).
+  if (identity.name === "" && !hasSyncOption(head, "Replace=true", options)) {
+    const what = `Argo CD cannot apply ${title}`;
+    const text = `${what}, whose name is generated, since it is no hook: the sync will fail. Give it a name`;
+    return [dangerous(RANK.refused, text, what, "refused")];
+  }
   if (base !== undefined) return update(identity, base, head, options);
   const created = CLUSTER_WIDE.has(typeOf(identity)) ? [harmless(RANK.created, `creates ${title}`)] : [];
   return [...forcedFirst(identity, head, options), ...created];

@@ -62,9 +62,28 @@ describe("what Kubernetes cannot take by its form", () => {
     }
   });
 
+  const generated = { ...good, metadata: { generateName: "c-" } };
+
+  test("a generated name is a danger where Argo CD applies the object, and none where it creates it", () => {
+    const what = "Argo CD cannot apply ConfigMap guestbook/c-(generated)";
+    for (const base of [[], [{ ...generated, data: { a: "2" } }]]) {
+      expect(diff(base, [generated])).toMatchObject({
+        cautions: [`${what}, whose name is generated, since it is no hook: the sync will fail. Give it a name`],
+        dangers: [{ what, pruning: false, effect: "refused" }],
+      });
+    }
+    expect(diff([], [generated], ["Replace=true"]).dangers).toEqual([]);
+    expect(diff([], [withOption(generated, "Replace=true")]).dangers).toEqual([]);
+    expect(diff([generated], []).dangers).toEqual([]);
+  });
+
+  const annotations = { "argocd.argoproj.io/hook": "PreSync" };
   test.each<[string, Manifest]>([
-    ["a generated name", { ...good, metadata: { generateName: "c-" } }],
-    ["a generated name beside an empty one", { ...good, metadata: { name: "", generateName: "c-" } }],
+    ["a generated name of a hook", { ...good, metadata: { generateName: "c-", annotations } }],
+    [
+      "a generated name of a hook beside an empty one",
+      { ...good, metadata: { name: "", generateName: "c-", annotations } },
+    ],
     ["null where a text may be missing", { ...good, metadata: { ...metadata, namespace: null, labels: { a: null } } }],
   ])("%s is none", (_, head) => expect(diff([], [head]).dangers).toEqual([]));
 });

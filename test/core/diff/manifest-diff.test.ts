@@ -275,7 +275,9 @@ test("objects with a generated name are told apart by their order", () => {
 
 test("an object is deleted by a generated name at whose place in the list Argo CD takes the two for one", () => {
   const claim = (metadata: Manifest) => ({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata });
-  const [named, generated] = [claim({ name: "data-1" }), claim({ generateName: "data-" })];
+  // Otherwise the sync fails, since Argo CD applies nothing with a generated name.
+  const annotations = { "argocd.argoproj.io/sync-options": "Replace=true" };
+  const [named, generated] = [claim({ name: "data-1" }), claim({ generateName: "data-", annotations })];
   expect(diff([named], [named, generated])).toMatchObject({
     created: 1,
     deleted: 1,
