@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type { HealthLook } from "../../sandbox/argocd/controller/health-play.js";
 import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
-import { apart, changeOf } from "./resources.js";
+import { apart, changeOf, configMap } from "./resources.js";
 
 const EDIT_PATH = /\/(comments|notes)\/\d+$/;
 const BACK_OFF = 'Back-off pulling image "web:2" @all';
@@ -87,6 +87,33 @@ describe.each(HOSTS)("a sync that has to end healthy on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("**Health:** `Suspended`");
     expect(bot.seen(one).state).toBe("merged");
+  });
+
+  test("what the sync has deleted and the target branch still has is not missing", async () => {
+    const files = () => ({ ...RULES("require_healthy: true"), "apps/web/more.yaml": configMap("more", { a: "1" }) });
+    const bot = await startBot({ host, files, prepare: ({ argocd }) => argocd.deploy("web") });
+    const gone = { "apps/web/more.yaml": null };
+    const one = await bot.open(gone);
+    // Before 3.4, Argo CD takes one missing object for the health of an application that is not Degraded.
+    const missing = (status: HealthLook["status"]): HealthLook => {
+      return { status: "Missing", objects: [{ group: "apps", kind: "Deployment", name: "web", status }] };
+    };
+    bot.argocd.playHealth("web", [...times(4, missing("Progressing")), missing("Healthy")]);
+    bot.expectChanges("sync web");
+    const began = bot.clock.now().getTime();
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toContain("**Health:** `Healthy`");
+    expect(bot.clock.now().getTime() - began).toBeGreaterThan(45_000);
+    // Since 3.4 it does so where nothing is left.
+    bot.argocd.playHealth("web", [{ status: "Missing" }]);
+    await bot.push(one, { "apps/web/configmap.yaml": null, "apps/web/README.md": "Empty." });
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toContain("**Health:** `Healthy`");
+    // Without having deleted anything, what is missing is missing.
+    bot.argocd.playHealth("web", [{ status: "Missing" }]);
+    await bot.comment(one, "svc plan");
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toContain("**Result:** ❌ deployed, but not healthy: `Missing`");
   });
 
   test("rolls back by itself, once, and says so; never once another was deployed, and a failing rollback keeps the lock", async () => {

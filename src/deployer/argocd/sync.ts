@@ -1,4 +1,3 @@
-import * as z from "zod";
 import { isHydrated, isMultiSource, projectOf } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
 import type { Json } from "../../core/model/json.js";
@@ -13,15 +12,14 @@ import {
   type OperationState,
   type Parts,
   rawSources,
-  readCall,
   refreshApplication,
-  resource,
   type Target,
   titleOf,
   type WholeApplication,
 } from "./application-api.js";
-import { ArgoCdFailure, GRPC, isAbsent, parseAnswer, readableText } from "./argocd-failure.js";
+import { ArgoCdFailure, GRPC, isAbsent, readableText } from "./argocd-failure.js";
 import { areSourcesOf, requireReconciled } from "./kept-definition.js";
+import { getResourceTree, presentHealth, unhealthyNodes } from "./resource-tree.js";
 
 /** How often to look for an operation whose start was not confirmed. */
 const LOOKS_FOR_LOST_START = 5;
@@ -318,7 +316,7 @@ function resourcesOf(state: OperationState): readonly SyncedResource[] {
 
 /** One object of a sync's result, with its title. */
 function shownResource(
-  one: z.infer<typeof resource>,
+  one: Parameters<typeof titleOf>[0],
   status: string,
   message: string | null | undefined,
 ): SyncedResource {
@@ -326,19 +324,6 @@ function shownResource(
 }
 
 const MOST_OBJECTS = 30;
-
-const resourceTree = z.object({
-  nodes: z
-    .array(
-      resource.extend({
-        uid: z.string().nullish(),
-        parentRefs: z.array(z.object({ uid: z.string().nullish() })).nullish(),
-        health: z.object({ status: z.string().nullish(), message: z.string().nullish() }).nullish(),
-      }),
-    )
-    .nullish(),
-});
-type ResourceNode = NonNullable<z.infer<typeof resourceTree>["nodes"]>[number];
 
 /**
  * Reads the health that includes a sync. Argo CD compares an application by itself once a sync has ended, but leaves the time
@@ -358,19 +343,23 @@ async function healthAfter(
   const state = stateOf(found, lookup);
   if (state !== "compared") return { kind: state };
   const { status, lastTransitionTime } = found.status?.health ?? {};
-  const health = readableText(status ?? "Unknown", 50);
-  const report = { kind: state, health, since: lastTransitionTime ?? undefined };
+  const report = { kind: state, health: readableText(status ?? "Unknown", 50), since: lastTransitionTime ?? undefined };
   if (status === "Healthy") return { ...report, unhealthy: [] };
-  let nodes: readonly SyncedResource[] = [];
   try {
-    // From Argo CD's cache.
-    const answer = await client.call(readCall([target.resourceName, "resource-tree"], { query: identity(target) }));
-    nodes = unhealthyNodes(parseAnswer(resourceTree, answer, `the objects of ${target.resourceName}`).nodes ?? []);
+    const nodes = await getResourceTree(client, target);
+    const pruned = found.status?.operationState?.syncResult?.resources?.some((one) => one.status === "Pruned");
+    const health = status === "Missing" ? presentHealth(nodes, pruned === true) : report.health;
+    if (health === "Healthy") return { ...report, health, unhealthy: [] };
+    const sick = unhealthyNodes(nodes).slice(0, MOST_OBJECTS);
+    const shown = sick.map((one) =>
+      shownResource(one, readableText(one.health?.status ?? "", 50), one.health?.message),
+    );
+    if (shown.length > 0) return { ...report, health, unhealthy: shown };
   } catch (error) {
     if (!(error instanceof ArgoCdFailure)) throw error;
     log.debug({ application: lookup.application.name, err: error }, "could not read the objects below an application");
   }
-  return { ...report, unhealthy: nodes.length > 0 ? nodes : unhealthyOf(found).slice(0, MOST_OBJECTS) };
+  return { ...report, unhealthy: unhealthyOf(found).slice(0, MOST_OBJECTS) };
 }
 
 /**
@@ -386,14 +375,4 @@ function stateOf({ operation, status }: WholeApplication, lookup: SyncLookup): H
   if (!isLast && (operation || !isOurs(ended, lookup.runId))) return "replaced";
   const end = isLast ? last.deployedAt : finishedAt;
   return Date.parse(status?.reconciledAt ?? "") >= Date.parse(end ?? "") ? "compared" : "not-compared";
-}
-
-/** Unhealthy objects, those that own no other first: a pod says why its Deployment does not become ready. */
-function unhealthyNodes(nodes: readonly ResourceNode[]): readonly SyncedResource[] {
-  const sick = nodes.filter(({ health }) => !["Healthy", "", undefined].includes(health?.status ?? undefined));
-  const owners = new Set(sick.flatMap(({ parentRefs }) => (parentRefs ?? []).map(({ uid }) => uid ?? undefined)));
-  const owns = ({ uid }: ResourceNode) => uid !== null && uid !== undefined && owners.has(uid);
-  return [...sick.filter((one) => !owns(one)), ...sick.filter(owns)]
-    .slice(0, MOST_OBJECTS)
-    .map((node) => shownResource(node, readableText(node.health?.status ?? "", 50), node.health?.message));
 }
