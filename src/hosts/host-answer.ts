@@ -4,7 +4,7 @@ import * as z from "zod";
 import { pathBelow } from "../core/detect/tree/repository-url.js";
 import { repositoryName, type RepositoryName, revision } from "../core/model/brand.js";
 import type { ChangeRequestRef, User } from "../core/model/change-request.js";
-import { HostFailure, type HostFailureOptions, type HostFailureReason } from "../core/model/errors.js";
+import { type CallFailureOptions, HostFailure, type HostFailureReason } from "../core/model/errors.js";
 import type { HostTerms } from "../core/model/host-words.js";
 import { isNestedDeeper, parseJson } from "../core/model/json.js";
 import type { Clock } from "../core/ports/clock.js";
@@ -131,7 +131,7 @@ export function decodeAnswer<Schema extends z.ZodType>(
   });
 }
 
-interface HostRefusalOptions extends HostFailureOptions {
+interface HostRefusalOptions extends CallFailureOptions {
   readonly retryAfterMs?: number | undefined;
 }
 

@@ -60,21 +60,29 @@ export type DeployerFailureReason =
   | "ungenerated" // a generator or the template of an ApplicationSet fails, and so the whole set
   | "failed"; // rendering failed or the answer is unreadable
 
+/** What is known of a failed call besides its reason. */
+export interface CallFailureOptions extends ErrorOptions {
+  readonly maybeDone?: boolean | undefined;
+}
+
 export class DeployerFailure extends Error {
   override readonly name = "DeployerFailure";
+  /** No readable answer came, but Argo CD may have carried out the request. */
+  readonly maybeDone: boolean;
   constructor(
     readonly reason: DeployerFailureReason,
     message: string,
-    options?: ErrorOptions,
+    options?: CallFailureOptions,
   ) {
     super(message, options);
+    this.maybeDone = options?.maybeDone ?? reason === "unreachable";
   }
 }
 
 /** Whether this error proves that nothing was deployed. The store is asked before a request is sent. */
 export function neverStarted(error: unknown): boolean {
   if (error instanceof StoreUnavailable) return true;
-  return error instanceof DeployerFailure && error.reason !== "unreachable";
+  return error instanceof DeployerFailure && (error.reason !== "unreachable" || !error.maybeDone);
 }
 
 /** Why a call to a code host failed. */
@@ -87,10 +95,6 @@ export type HostFailureReason =
   | "rejected" // the host understood and said no
   | "failed";
 
-export interface HostFailureOptions extends ErrorOptions {
-  readonly maybeDone?: boolean;
-}
-
 export class HostFailure extends Error {
   override readonly name = "HostFailure";
   /** The call may have changed something: check before trying again. */
@@ -98,7 +102,7 @@ export class HostFailure extends Error {
   constructor(
     readonly reason: HostFailureReason,
     message: string,
-    options?: HostFailureOptions,
+    options?: CallFailureOptions,
   ) {
     super(message, options);
     this.maybeDone = options?.maybeDone ?? false;
@@ -124,7 +128,7 @@ export class BaseBranchGone extends HostFailure {
   /** @param change with the last known commit of that branch, to answer there and for nothing else. */
   constructor(
     readonly change: ChangeRequest,
-    options?: HostFailureOptions,
+    options?: CallFailureOptions,
   ) {
     const { repository, baseBranch } = change;
     const message = `the base branch ${baseBranch} no longer exists in ${repository}, so svc cannot tell what would be deployed and which rules hold: create it again, or choose another base branch`;

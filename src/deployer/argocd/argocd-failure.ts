@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { DeployerFailure, type DeployerFailureReason } from "../../core/model/errors.js";
+import { type CallFailureOptions, DeployerFailure, type DeployerFailureReason } from "../../core/model/errors.js";
 import { isJsonObject, isNestedDeeper, parseJson, withLongIntegers } from "../../core/model/json.js";
 import { hideInMessage } from "../../core/secrets/hide-in-text.js";
 import { parseRetryAfter, proxyHint } from "../../http/fetch-text.js";
@@ -19,28 +19,23 @@ export const GRPC = {
   unauthenticated: 16,
 } as const;
 
-interface FailureFacts {
+interface FailureFacts extends CallFailureOptions {
   /** The gRPC code of Argo CD's own error; undefined when something else failed or answered. */
   readonly code?: number | undefined;
-  /** No readable answer came, but Argo CD may have carried out the request. */
-  readonly maybeDone?: boolean;
   /** The same read may succeed if it is sent again. */
   readonly transient?: boolean;
   readonly retryAfterMs?: number | undefined;
-  readonly cause?: unknown;
 }
 
 /** A failed call to Argo CD, with the facts that the adapter decides by. */
 export class ArgoCdFailure extends DeployerFailure {
   readonly code: number | undefined;
-  readonly maybeDone: boolean;
   readonly transient: boolean;
   readonly retryAfterMs: number | undefined;
 
   constructor(reason: DeployerFailureReason, message: string, facts: FailureFacts = {}) {
-    super(reason, message, { cause: facts.cause });
+    super(reason, message, { cause: facts.cause, maybeDone: facts.maybeDone ?? false });
     this.code = facts.code;
-    this.maybeDone = facts.maybeDone ?? false;
     this.transient = facts.transient ?? false;
     this.retryAfterMs = facts.retryAfterMs;
   }
@@ -84,7 +79,7 @@ export function interpretError(answer: ErrorAnswer): ArgoCdFailure {
     code === undefined ? meaningOfStatus(answer, text, gateway) : meaningOfCode(code, answer, text);
   return new ArgoCdFailure(reason, message, {
     code,
-    maybeDone: gateway,
+    maybeDone: gateway || reason === "unreachable",
     transient: gateway,
     retryAfterMs: parseRetryAfter(answer.retryAfter, answer.now),
     cause: new Error(readableText(text)),

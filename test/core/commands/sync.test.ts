@@ -52,6 +52,19 @@ test("one application that fails hides no other: its lock stays, the other's is 
   expect(await world.holders()).toEqual({ api: number });
 });
 
+test.each([
+  ["never reached Argo CD", { maybeDone: false }, "rejected", []],
+  ["may have reached Argo CD", {}, "unknown", [{ application: WEB, outcome: "unknown" }]],
+] as const)("a sync that %s", async (_, facts, kind, records) => {
+  const number = await planFor(config(WEB, "2"));
+  world.deployer.faults.sync = () => {
+    throw new DeployerFailure("unreachable", "failed to connect to Argo CD: connection refused", facts);
+  };
+  expect(synced(await world.run(number, SYNC))).toMatchObject([{ application: WEB, kind }]);
+  expect(await world.stores.deployments.list()).toMatchObject(records);
+  expect(await world.holders()).toEqual({ web: number });
+});
+
 test("a store that is away right after the sync is asked again until it answers", async () => {
   const number = await planFor(config(WEB, "2"));
   const before = world.clock.now().getTime();

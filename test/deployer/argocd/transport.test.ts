@@ -5,6 +5,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
+import { neverStarted } from "../../../src/core/model/errors.js";
 import { Stopped } from "../../../src/core/ports/event-queue.js";
 import type { ArgoCdConfig } from "../../../src/deployer/argocd/client.js";
 import { localServer, type LocalServer } from "../../local-server.js";
@@ -211,14 +212,16 @@ test("a connection that always drops is a failure to connect", async () => {
   const server = await serve((request) => request.socket.destroy());
   const failure = await failureOf(client({ serverUrl: server.url }).deployer.naming());
   expect(failure.message).toMatch(/^failed to connect to Argo CD: the connection broke/);
+  expect(neverStarted(failure)).toBe(false);
   expect(server.requests).toHaveLength(3);
 });
 
-test("a refused connection says so", async () => {
+test("a refused connection says so, and that nothing was started", async () => {
   const server = await localServer(() => undefined);
   await server.stop();
   const failure = await failureOf(client({ serverUrl: server.url }).deployer.check());
   expect(failure).toMatchObject({ reason: "unreachable", message: "failed to connect to Argo CD: connection refused" });
+  expect(neverStarted(failure)).toBe(true);
 });
 
 test("Retry-After is waited for, unless it is longer than the time-out", async () => {
