@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { applicationName } from "../../src/core/model/brand.js";
 import {
   DeployerFailure,
   HostFailure,
@@ -670,6 +671,23 @@ test("an unlock to which the store answers too late says what was released, and 
   await supervise(world.comment(number, "svc unlock"), world.dependencies({ push }), ticketOf());
   expect(world.host.commentsOf(number).at(-1)).toContain("Released: `api`, `web`.");
   expect(called).toMatchObject([{ kind: "turn", change: { number: other }, applications: [WEB] }]);
+});
+
+test("a plan of an application that svc does not deploy makes nobody else look again", async () => {
+  const world = new CutWorld();
+  world.deployer.add("web", spec("web"), { parent: applicationName("apps") });
+  const [number, other] = [world.open(definition("web", "2")), world.open(definition("web", "3"))];
+  for (const one of [number, other]) await world.says(one, "svc plan");
+  const marked = async () => {
+    const now = world.clock.now().getTime();
+    const marks = await world.stores.marks.take(new Date(now + 600_000), new Date(now + 600_000), 10);
+    await Promise.all(marks.map((mark) => world.stores.marks.remove(mark)));
+    return marks.map(({ change }) => change.number);
+  };
+  await marked();
+  await world.says(number, "svc plan");
+  expect(world.host.commentsOf(number).at(-1)).toContain("may revert a change");
+  expect(await marked()).not.toContain(other);
 });
 
 /** Lets the store answer one such call too late: another change request has synced `web` before it is repeated. */

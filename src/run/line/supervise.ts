@@ -101,13 +101,11 @@ function marksConcerned({ publisher, ...deps }: Dependencies, self: ChangeReques
       return attempt;
     },
     async release(call, application) {
+      const released = call();
       // One that fails may have been done, and is not seen to be when it is repeated.
-      freed.add(application);
-      try {
-        return await call();
-      } finally {
-        await touched(application);
-      }
+      if (await released.catch(() => true)) freed.add(application);
+      if (freed.has(application)) await touched(application);
+      return released;
     },
   });
   const waiting = wrapPort(deps.waiting, {
