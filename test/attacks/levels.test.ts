@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { PLAN_LIFETIME_MS } from "../../src/core/model/plan/plan.js";
 import type { HostId } from "../../src/names.js";
 import { HOSTS, REPOSITORY, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
 import { section } from "../scenarios/plan-comment.js";
@@ -272,4 +273,25 @@ describe.each(HOSTS)("applications that apply each other's definitions, on %s", 
       expect(syncs(bot)).toEqual(["sync root", "sync web"]);
     },
   );
+
+  test("a rollback asks for the rules of the children, and of the target branch, also once the plan is forgotten", async () => {
+    const rules = { ".svc.yaml": "sync_requirements: [{name: web, allowed_users: [bo]}]\n" };
+    const bot = await startFamily(host, { files: rules });
+    const one = await bot.open(bot.moved("web"), { draft: true });
+    bot.expectChanges("sync root", "sync web");
+    await bot.comment(one, "svc plan", "bo");
+    await bot.comment(one, "svc sync", "bo");
+    bot.clock.advance(PLAN_LIFETIME_MS);
+    await bot.comment(one, "svc rollback -a root");
+    const refusal = "`ana` may not run `svc rollback` for:\n- `web`: only bo may";
+    expect(bot.answers(one)).toContainEqual(expect.stringContaining(refusal));
+    await bot.forge.pushToBranch(REPOSITORY, "mine", { ".svc.yaml": "" });
+    await bot.loseWebhooks(() => bot.forge.retarget(REPOSITORY, one, "mine"));
+    await bot.comment(one, "svc rollback -a root");
+    expect(bot.lastComment(one)).toContain("There is no plan of it for the present target branch");
+    expect(syncs(bot)).toEqual(["sync root", "sync web"]);
+    await bot.forge.retarget(REPOSITORY, one, "main");
+    await bot.comment(one, "svc rollback", "bo");
+    expect(bot.lastComment(one)).toContain("**2 applications rolled back**");
+  });
 });

@@ -3,7 +3,7 @@ import { findWritten, lockTaken, restoreSpec } from "../deploy/deploy-head.js";
 import { deployAll, type DeployContext, deployOne, rejectedSync, writesSpec } from "../deploy/deploy.js";
 import { endReplacedOf } from "../deploy/settle-records.js";
 import { isMerged, keptBySet, retryWhileUnavailable, settleRollback } from "../deploy/settle.js";
-import { boundToRollBack } from "../facts/pruned.js";
+import { boundToRollBack, forgottenPlan } from "../facts/pruned.js";
 import { type ReadFacts, readStores } from "../facts/read-facts.js";
 import { lookAtTarget, readForRollback, type RollbackReading, type RollbackTarget } from "../facts/read-rollback.js";
 import { destinationOf, type LiveApplication, specEqual, syncsItself } from "../model/application.js";
@@ -34,7 +34,8 @@ import { labelsFor, plannedIn, select } from "./selection.js";
 export async function rollback(command: Command<"rollback">, context: CommandContext): Promise<CommandResult> {
   await endReplacedOf(context.change, context);
   // Also the plan of an earlier commit: what it deployed is still there after a push.
-  const asNow = (stored: Plan) => boundToRollBack(stored, command.prune || context.settings.prune, context);
+  const prunes = command.prune || context.settings.prune;
+  const asNow = (stored = forgottenPlan(context.change)) => boundToRollBack(stored, prunes, context);
   const [read, labelsOf] = await Promise.all([readStores(context, { asNow }), labelsFor(command, context)]);
   const doubtful = refusedInDoubt("rollback", read.facts);
   if (doubtful !== undefined) return doubtful;

@@ -49,7 +49,7 @@ export async function sync(
   parentsOf: ParentsDone = () => [],
 ): Promise<CommandResult> {
   const { change, settings } = context;
-  const asNow = async (stored: Plan) => (isPlanOf(stored, change) ? boundAfresh(stored, context) : stored);
+  const asNow = async (stored: Plan | undefined) => (isPlanOf(stored, change) ? boundAfresh(stored, context) : stored);
   const [read, labelsOf] = await Promise.all([readStores(context, { asNow }), labelsFor(command, context)]);
   const { plan, approvals } = read;
   const doubtful = refusedInDoubt("sync", read.facts);

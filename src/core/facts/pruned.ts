@@ -142,6 +142,13 @@ async function withRunning(
   return { ...plan, applications };
 }
 
+/** Stands for a plan that is no longer stored. It names nothing, and is none of the head. */
+export function forgottenPlan(change: ChangeRequest): Plan {
+  const { mergeBase: head, baseBranch } = change;
+  const effects = { applications: [], applicationSets: [], previews: [], notDeployed: [] };
+  return { change, head, baseBranch, plannedAt: "", ...effects, released: [], unread: [], notes: [] };
+}
+
 /**
  * The plan with what this change request deployed to its present target branch and the plan does not name, such as an application
  * that somebody gave another revision in Argo CD. Of another target branch, nobody knows the rules.

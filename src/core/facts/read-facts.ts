@@ -65,8 +65,8 @@ export interface FactOptions {
   readonly problems?: readonly string[];
   /** The newest plan; without this key it is read. */
   readonly plan?: Plan | undefined;
-  /** Binds a plan with the rules of everybody who deploys to its namespaces now. */
-  readonly asNow?: (plan: Plan) => Promise<Plan>;
+  /** Binds a plan with the rules of everybody who deploys to its namespaces now. A rollback goes on without a stored one. */
+  readonly asNow?: (stored: Plan | undefined) => Promise<Plan | undefined>;
   /** Which facts the host is asked for: all that are required, or all but the approval of the head. */
   readonly review?: "required" | "rules";
   /** Answers that the host has just given. */
@@ -105,7 +105,7 @@ export async function readStores(
     tell(untold, "records", () => deployments.list(), []),
     tell(untold, "holds", () => holds.list(), []),
   ]);
-  const plan = found !== undefined && asNow !== undefined ? await asNow(found) : found;
+  const plan = asNow === undefined ? found : await asNow(found);
   await nextTurn();
   const settings = await source.settings.including(definedInOf(takingEffect(plan)));
   const words = hostWords[change.host];

@@ -237,13 +237,13 @@ function isStale(one: ApplicationFacts, facts: Facts, command: Judged): string |
   const current = facts.plan?.current === true;
   switch (command) {
     case "rollback":
-      if (facts.plan === undefined ? record === undefined : facts.plan.retargeted) return RETARGETED;
+      if (facts.plan?.retargeted) return RETARGETED;
       // It may have been deployed under another target branch, and nobody knows the rules of that.
-      if (facts.plan !== undefined && planned === undefined) return UNDRIVEN;
+      if (planned === undefined) return record === undefined || !current ? RETARGETED : UNDRIVEN;
       if (record !== undefined || one.foreign.length === 0) return undefined;
       // What it deletes of what others deployed, and who has locked that, only a plan tells.
-      if (planned?.kind === "unplanned") return LEFT_OUT;
-      return planned?.kind === "evaluated" && !planned.reachUnknown && planned.atMerge === undefined
+      if (planned.kind === "unplanned") return LEFT_OUT;
+      return planned.kind === "evaluated" && !planned.reachUnknown && planned.atMerge === undefined
         ? undefined
         : UNTOLD;
     case "merge":

@@ -161,7 +161,7 @@ export function readChangeFacts(
 ): Promise<ReadFacts> {
   const checks = checksOn(change.host, run.checks);
   const { deployer, signal = NEVER, log } = run;
-  const asNow = async (plan: Plan) => {
+  const asNow = async (plan: Plan | undefined) => {
     if (change.state !== "open" || !isPlanOf(plan, change)) return plan;
     const running = await deployer.listApplications(signal).catch(only(DeployerFailure, () => undefined));
     return running === undefined ? plan : boundNow(plan, running, { settings, deployer, signal, log });
