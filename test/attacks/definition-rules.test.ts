@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
 import type { HostId } from "../../src/names.js";
 import { HOSTS, nameOn, REPOSITORY, startBot, USUAL_RENDERS, type Bot, type BotOptions } from "../scenarios/bot.js";
-import { applicationResource, asYaml, changeOf, hydrated } from "../scenarios/resources.js";
+import { applicationResource, asYaml, changeOf, configMap, hydrated } from "../scenarios/resources.js";
 import { generatedApplication, names, runsShops, shopsResource } from "../scenarios/sets.js";
 import { startTwoHosts } from "./two-hosts.js";
 
@@ -282,6 +282,31 @@ describe.each(HOSTS)("rules of the repository that defines an application which 
       /- `shop-web`: the rules of 127\.0\.0\.1\/acme\/platform, which defines it, require one/,
     );
     expect(bot.changes()).toEqual([]);
+  });
+
+  test("people that the repository of a set allows are the only ones to roll back what it generates, also where no plan names that", async () => {
+    const shop = (value: string) => ({ "shops/web/configmap.yaml": configMap("web", { value }) });
+    const bot = await startBot({
+      host,
+      applications: ["api"],
+      files: () => shop("1"),
+      prepare: async (world, forge) => {
+        const rules = { ".svc.yaml": "sync_requirements: [{name: shop-web, allowed_users: [bo]}]\n" };
+        await forge.createRepository(PLATFORM, { ...rules, "shops/web/config.json": '{"name": "web"}' });
+        const [repoURL, platform] = [forge.cloneUrl(REPOSITORY), forge.cloneUrl(PLATFORM)];
+        const generator = { git: { repoURL: platform, revision: "main", files: [{ path: "shops/*/config.json" }] } };
+        runsShops(world, shopsResource(repoURL, generator), [generatedApplication("web", { repoURL })]);
+      },
+    });
+    const one = await bot.open(shop("2"), { draft: true });
+    bot.expectChanges("sync shop-web");
+    await bot.comment(one, "svc plan", "bo");
+    await bot.comment(one, "svc sync", "bo");
+    await bot.push(one, changeOf(["api"]));
+    await bot.comment(one, "svc plan -a api");
+    await bot.comment(one, "svc rollback -a shop-web");
+    expect(bot.lastComment(one)).toMatch(/`shop-web`: only bo \(by the rules of 127\.0\.0\.1\/acme\/platform\) may/);
+    expect(bot.changes()).toEqual(["sync shop-web"]);
   });
 
   test("a child that a parent of both repositories gives a new definition", async () => {

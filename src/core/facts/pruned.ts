@@ -10,7 +10,7 @@ import type { LiveSubject } from "../model/subject.js";
 import type { ReachedFacts } from "../policy/facts.js";
 import type { CommandContext, Stoppable } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
-import { definedElsewhere } from "../survey/driving-right.js";
+import { definedElsewhere, listedElsewhere } from "../survey/driving-right.js";
 import { boundNow, type BindingSource } from "../survey/effects.js";
 import { memberOf } from "../survey/members.js";
 
@@ -107,8 +107,10 @@ export function withPruned(plan: Plan, reached: readonly ReachedFacts[], running
 async function withRunning(
   plan: Plan,
   running: readonly Application[],
-  { deployer, signal, change }: LeftOverSource & Pick<CommandContext, "change">,
+  records: readonly Deployment[],
+  context: LeftOverSource & Pick<CommandContext, "change">,
 ): Promise<Plan> {
+  const { deployer, signal, change } = context;
   const live = new Map(running.map((one) => [one.name, one]));
   // What Argo CD syncs by itself is not rolled back.
   const isManual = (name: ApplicationName) => !isAutoSynced(live.get(name)?.spec ?? {});
@@ -125,19 +127,24 @@ async function withRunning(
     }),
   );
   const below = groupedBy(running, ({ name, parent }) => setOf.get(name) ?? parent);
-  const applications = plan.applications.map((one) => {
+  const deployed = new Set(records.map(({ application }) => application));
+  const applications = await allInTurns(plan.applications, async (one) => {
     const { application: of, effect } = one;
     if (!unknown.has(of)) return one;
     const known = new Set(effect.members.map(({ application }) => application));
     const others = [live.get(of) ?? [], below.get(of) ?? []].flat().filter(({ name }) => !known.has(name));
-    const added = others.map((other): Member => {
+    const added = others.map(async (other): Promise<Member> => {
       const { name: application, spec } = other;
-      const reachedBy = application === of ? ({ kind: "direct" } as const) : ({ kind: "child", of } as const);
+      const isSelf = application === of;
+      const reachedBy = isSelf ? ({ kind: "direct" } as const) : ({ kind: "child", of } as const);
       const member = memberOf({ application, head: undefined, before: [spec], reachedBy });
-      const defined = application === of ? other : { ...other, parent: of };
-      return { ...definedWith(member, definedElsewhere(defined, { live, change })), definition: { kind: "unchanged" } };
+      const definedIn =
+        isSelf && deployed.has(of)
+          ? await listedElsewhere(other, { live, change }, context)
+          : definedElsewhere(isSelf ? other : { ...other, parent: of }, { live, change });
+      return { ...definedWith(member, definedIn), definition: { kind: "unchanged" } };
     });
-    return { ...one, effect: { ...effect, members: [...effect.members, ...added] } };
+    return { ...one, effect: { ...effect, members: [...effect.members, ...(await Promise.all(added))] } };
   });
   return { ...plan, applications };
 }
@@ -171,18 +178,14 @@ function withDeployed(
 export async function boundToRollBack(
   plan: Plan,
   prunes: boolean,
-  context: BindingSource &
-    LeftOverSource &
-    Pick<CommandContext, "clock" | "change" | "deployments"> & {
-      readonly deployer: Pick<Deployer, "listApplications">;
-    },
+  context: BindingSource & LeftOverSource & Pick<CommandContext, "change" | "clock" | "deployments">,
 ): Promise<Plan> {
   const { deployer, signal, clock, deployments, change } = context;
   const [running, records] = await Promise.all([
     deployer.listApplications(signal, clock.now()),
     ifReadable(deployments.ofChange(change), []),
   ]);
-  const whole = await withRunning(withDeployed(plan, records, change), running, context);
+  const whole = await withRunning(withDeployed(plan, records, change), running, records, context);
   if (!prunes) return boundNow(whole, running, context);
   const below = await byParent(context);
   const found = await allInTurns(whole.applications, async ({ application: name }) => {

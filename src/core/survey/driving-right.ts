@@ -294,22 +294,29 @@ export function definedElsewhere(
   return declared ?? elsewhere(gitSources(application), running);
 }
 
+/** The same of an application that was only listed: a list does not tell which set generates it. */
+export async function listedElsewhere(
+  listed: Application,
+  running: Running,
+  { deployer, signal }: Pick<DrivingSource, "signal"> & { readonly deployer: Pick<Deployer, "findApplication"> },
+): Promise<readonly DefinedIn[]> {
+  try {
+    return definedElsewhere((await deployer.findApplication(listed.name, signal)) ?? listed, running);
+  } catch (error) {
+    signal.throwIfAborted();
+    return [unknown(safeMessage(error))];
+  }
+}
+
 /** Adds the repositories whose rules hold for an application that the merge changes although no sync deploys it. */
 export async function withDefinedIn(
   { byAddress, ...one }: NotFollowing,
   running: Running,
-  { deployer, signal }: Pick<DrivingSource, "signal"> & { readonly deployer: Pick<Deployer, "findApplication"> },
+  source: Parameters<typeof listedElsewhere>[2],
 ): Promise<NotDeployed> {
   const listed = running.live.get(one.application);
   if (byAddress !== true || listed === undefined) return one;
-  try {
-    // The list does not tell which set generates it.
-    const live = await deployer.findApplication(one.application, signal);
-    return { ...one, definedIn: definedElsewhere(live ?? listed, running) };
-  } catch (error) {
-    signal.throwIfAborted();
-    return { ...one, definedIn: [unknown(safeMessage(error))] };
-  }
+  return { ...one, definedIn: await listedElsewhere(listed, running, source) };
 }
 
 /** The same of an application that a parent or a set defines; of a new one, those that will define it. */
