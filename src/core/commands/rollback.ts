@@ -237,8 +237,9 @@ async function rollbackOne(
   if (record?.given !== undefined && isWritten && !command.dryRun) {
     await findWritten(application, record.specBefore, context).catch(only(DeployerFailure, () => undefined));
   }
-  // What was rolled back before it may have taken minutes.
-  const { live, problem } = earlier.length === 0 ? given : await lookAtTarget(application, records, context);
+  // What was rolled back before it may have taken minutes. What could not be seen until then was not judged.
+  const stays = earlier.length === 0 || (given.live === undefined && !isWritten);
+  const { live, problem } = stays ? given : await lookAtTarget(application, records, context);
   if (isWritten && !command.dryRun && (await isGoing(given, live, context))) return asGone(given, context);
   if (live === undefined) return rejected(problem);
   if (earlier.length > 0 && !isWritten && syncsItself(live)) return rejected(AUTO_SYNCED);

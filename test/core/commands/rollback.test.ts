@@ -369,6 +369,21 @@ test("leaves an earlier stage as it is once somebody merges while a later one is
   expect(world.deployer.specOf(WEB)).toEqual(spec(WEB, "other"));
 });
 
+test("deploys nothing that it could not look at before it was judged, since its leftovers may be locked by others", async () => {
+  const number = await deploy({ ...config(API, "2"), ...config(WEB, "2") });
+  const before = world.deployer.syncs.length;
+  world.deployer.faults.find = (name) => {
+    if (name === API && world.deployer.syncs.length === before) throw new DeployerFailure("unreachable", "away");
+  };
+  const stages = [API, WEB].map((one) => ({ name: one, applications: one, wait: "healthy" as const, soak: 0 }));
+  const settings = sampleSettings({ stages: [stages] });
+  expect(synced(await world.run(number, ROLLBACK, { settings }))).toMatchObject([
+    { application: API, kind: "rejected", message: "away" },
+    { application: WEB, kind: "succeeded" },
+  ]);
+  expect(await world.stores.deployments.list()).toMatchObject([{ application: API, outcome: "succeeded" }]);
+});
+
 test("that failed keeps lock and record", async () => {
   const number = await deploy(config(WEB, "2"));
   world.deployer.faults.sync = () => ({ kind: "failed", message: "it failed", resources: [] });
