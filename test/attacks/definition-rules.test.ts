@@ -284,7 +284,7 @@ describe.each(HOSTS)("rules of the repository that defines an application which 
     expect(bot.changes()).toEqual([]);
   });
 
-  test("people that the repository of a set allows are the only ones to roll back what it generates, also where no plan names that", async () => {
+  test("people that the repository of a set allows are the only ones to hold or roll back what it generates, also where no plan names that", async () => {
     const shop = (value: string) => ({ "shops/web/configmap.yaml": configMap("web", { value }) });
     const bot = await startBot({
       host,
@@ -302,6 +302,8 @@ describe.each(HOSTS)("rules of the repository that defines an application which 
     bot.expectChanges("sync shop-web");
     await bot.comment(one, "svc plan", "bo");
     await bot.comment(one, "svc sync", "bo");
+    await bot.comment(one, 'svc hold -a shop-web --reason "freeze"');
+    expect(bot.lastComment(one)).toMatch(/`shop-web`: only bo \(by the rules of 127\.0\.0\.1\/acme\/platform\) may/);
     await bot.push(one, changeOf(["api"]));
     await bot.comment(one, "svc plan -a api");
     await bot.comment(one, "svc rollback -a shop-web");

@@ -6,6 +6,7 @@ import { factsOfAsker } from "../facts/read-facts.js";
 import type { Application } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
+import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import type { Hold } from "../model/hold.js";
 import { listed } from "../model/host-words.js";
@@ -14,7 +15,7 @@ import type { Settings } from "../model/settings.js";
 import { blankFacts } from "../policy/facts.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext } from "../ports/context.js";
-import { definedElsewhere, definedHere } from "../survey/driving-right.js";
+import { definedHere, listedElsewhere } from "../survey/driving-right.js";
 import { labelsFor, namesOf, selectedBy } from "./selection.js";
 
 const LONGEST_REASON = 300;
@@ -95,14 +96,12 @@ async function heldBy(
   }
   const live = new Map(running.map((one) => [one.name, one]));
   const held = named.items.flatMap((name) => candidates.get(name) ?? []);
-  const deployed = held.map((one) => ({
-    application: one.name,
-    members: [],
-    definedIn: definedElsewhere(one, { live, change }),
-  }));
+  const deployed = async (one: Application) => {
+    return { application: one.name, members: [], definedIn: await listedElsewhere(one, { live, change }, context) };
+  };
   const facts = isAdmin
     ? blankFacts(change, hostWords[change.host], settings)
-    : await factsOfAsker("sync", deployed, context);
+    : await factsOfAsker("sync", await allInTurns(held, deployed), context);
   const { refusal } = judge("hold", facts);
   return refusal === undefined ? held.map(({ name }) => name) : { kind: "refused", refusal };
 }
