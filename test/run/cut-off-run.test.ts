@@ -1008,6 +1008,23 @@ test("what a rollback took over is given back if it is cut off and then refused"
   expect(await world.stores.waiting.of(WEB)).toEqual([]);
 });
 
+test("what a rollback took over and did not begin is given back if it is cut off and the rest refused", async () => {
+  const world = new CutWorld();
+  const [number, other] = [world.open(BOTH), world.open(config("api", "3"))];
+  for (const said of ["svc plan", "svc sync"]) await world.says(number, said);
+  await world.says(other, "svc plan");
+  await world.cutOff(
+    world.comment(number, "svc rollback"),
+    { at: world.deployer, method: "sync", when: "before", saying: '"name":"api"' },
+    { meanwhile: () => world.deployer.add(API, { ...spec(API), syncPolicy: { automated: {} } }) },
+  );
+  const answer = world.host.commentsOf(number).at(-1);
+  expect(answer).toContain("svc was restarted before it started");
+  expect(answer).not.toContain("lock was taken over");
+  expect(await world.holders()).toEqual({ api: other });
+  expect(world.host.commentsOf(other).join("\n")).not.toContain("## svc Lock taken over");
+});
+
 test("what a rollback took over and somebody else has by now leaves its former holder first in the queue", async () => {
   const { world, other } = await takenOver(lockedByAnother);
   expect(await world.holders()).toEqual({ web: 99 });

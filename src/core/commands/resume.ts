@@ -16,6 +16,7 @@ import { sameChangeRequest } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
+import type { Lock } from "../model/lock.js";
 import type { RunNotes, StartedApplication, SyncProgress } from "../model/progress.js";
 import type { ApplicationSync, CommandResult, SyncOutcome } from "../model/result.js";
 import type { CommandContext } from "../ports/context.js";
@@ -36,13 +37,14 @@ export async function resumeDeployment(
   context: CommandContext,
   isLate = false,
 ): Promise<CommandResult | undefined> {
+  const { takenBefore: taken = [] } = context;
   const followed = (await Promise.all(started.map((one) => followStarted(one, command, context)))).filter(isFollowed);
   const applications = followed.map(({ operation }) => operation);
   const known = new Set(applications.map(({ application }) => application));
   const unstarted = started.filter(({ application }) => !known.has(application));
   await Promise.all(unstarted.map((one) => takeBack(one, command, context)));
   if (followed.length === 0 && started.length > 0) {
-    await giveBackTaken(context);
+    await giveBackTaken(taken, context);
     return undefined;
   }
   const { missing, blocked } = splitMissing(started, applications, command, isLate);
@@ -54,7 +56,12 @@ export async function resumeDeployment(
   const all = [...confirmed, ...stopped, ...rest(restarted, missing)];
   const { dryRun } = command;
   if (command.name === "rollback") {
-    const takenOver = restarted?.kind === "rolled-back" ? restarted.takenOver : (context.takenBefore ?? []);
+    const isBegun = ({ application }: Lock) => known.has(application) || restarted?.kind === "rolled-back";
+    await giveBackTaken(
+      taken.filter((lock) => !isBegun(lock)),
+      context,
+    );
+    const takenOver = restarted?.kind === "rolled-back" ? restarted.takenOver : taken.filter(isBegun);
     return { kind: "rolled-back", dryRun, applications: all, takenOver };
   }
   const involved = [...started.map(({ application }) => application), ...skipped];
@@ -72,12 +79,12 @@ export async function resumeDeployment(
   };
 }
 
-/** Gives back what the rollback took over: it starts over, and may be refused. */
-async function giveBackTaken(context: CommandContext): Promise<void> {
-  const { takenBefore = [], locks, waiting, clock } = context;
+/** Gives back what a rollback took over and did not begin: it is refused, or starts over. */
+async function giveBackTaken(taken: readonly Lock[], context: CommandContext): Promise<void> {
+  const { locks, waiting, clock } = context;
   await retryWhileUnavailable(clock, async () => {
-    await giveBack(takenBefore, context);
-    for (const { application, holder } of takenBefore) {
+    await giveBack(taken, context);
+    for (const { application, holder } of taken) {
       const lock = await locks.find(application);
       // If somebody else got it meanwhile, its holder goes on waiting.
       if (lock !== undefined && sameChangeRequest(lock.holder, holder)) await waiting.leave(application, holder);
