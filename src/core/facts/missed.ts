@@ -195,7 +195,7 @@ export function whyEarly({ knownAt }: Pick<FailedCheck, "knownAt">, members: rea
 export async function markFailed(
   plan: Plan,
   earlier: Plan | undefined,
-  { host, change }: Pick<CommandContext, "host" | "change">,
+  { host, change }: Pick<CommandContext, "change"> & { readonly host: Pick<CommandContext["host"], "reach"> },
 ): Promise<Plan> {
   const known = isPlanOf(earlier, change) ? earlier : undefined;
   const [applications, applicationSets, previews] = [
@@ -277,8 +277,8 @@ function nameIn(one: MayMiss): string {
 
 function keepTimes<T extends ApplicationPlan | Preview>(one: T, known: readonly T[]): T {
   if (!("content" in one ? (one.content.checks ?? []) : checksOf(one)).some(isUntimed)) return one;
-  const [before] = known;
-  if (before === undefined || shownText(before) !== shownText(one)) return one;
+  const before = known.find((other) => shownText(other) === shownText(one));
+  if (before === undefined) return one;
   const checks = "content" in before ? (before.content.checks ?? []) : checksOf(before);
   return mapChecks(one, (check) => timedAs(check, checks));
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { commitStatusOf } from "../../../src/comments/commit-status.js";
+import { markFailed } from "../../../src/core/facts/missed.js";
 import { checksOfMerge } from "../../../src/core/facts/sync-checks.js";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { Approval } from "../../../src/core/model/change-request.js";
@@ -138,4 +139,15 @@ test("what was not checked as svc.yaml asks for now is planned again before anyb
     state: "pending",
     description: expect.stringContaining("the checks have changed since the plan of blog: comment svc plan"),
   });
+});
+
+test("a failed check of a child keeps the time when it became known, also if another parent deletes that child", async () => {
+  const broken = result(check("values", { overridableBy: ["acme/leads"] }), FAILED);
+  const content: PreviewContent = { kind: "compared", diff: CHANGED.diff, checks: [broken] };
+  const goes = preview("child", "removed", { kind: "left-behind", objects: [] });
+  const plan = samplePlan([], { previews: [goes, preview("child", "changed", content)] });
+  const at = (time: string) => ({ host: { reach: async () => new Date(time) }, change: sampleChange() });
+  const first = await markFailed(plan, undefined, at("2026-03-02T10:00:00Z"));
+  const again = await markFailed(plan, first, at("2026-03-02T11:00:00Z"));
+  expect(again.previews).toEqual(first.previews);
 });
