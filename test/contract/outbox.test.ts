@@ -202,6 +202,19 @@ test("what a replica delivers is left alone by one whose clock is ahead, which s
   await one.close(0);
 });
 
+test("messages that another version wrote hold up none of those behind them", async () => {
+  const receiver = new Receiver();
+  for (const id of ["x", "y", "z"]) {
+    await raw.hset("svc:{notifications}:chat:messages", id, '{"v":2}');
+    await raw.zadd("svc:{notifications}:chat:due", 1, id);
+  }
+  const replica = startReplica(receiver, { leaseMs: 60_000, lookEveryMs: 60_000 });
+  await replica.add([message("a")]);
+  await receiver.until(() => receiver.outcomes.length === 1);
+  expect(receiver.attempts).toEqual([message("a")]);
+  await replica.close(0);
+});
+
 test("a message that Redis refused is not lost if the replica ends before its next look", async () => {
   const [first, second] = [new Receiver(), new Receiver()];
   const replica = startReplica(first, { ...TIMING, lookEveryMs: 60_000 });

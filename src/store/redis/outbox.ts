@@ -146,10 +146,12 @@ class DurableOutbox implements Outbox {
     try {
       while (line.isRung && !this.#isClosing) {
         line.isRung = false;
-        const message = await this.#take(receiver);
-        if (message === undefined) continue;
-        await this.#attempt(receiver, message);
+        const text = await this.#take(receiver);
+        if (text === undefined) continue;
         line.isRung = true;
+        // What another version wrote is left to it.
+        const message = storedMessage.safeParse(parseJson(text)).data;
+        if (message !== undefined) await this.#attempt(receiver, message);
       }
     } catch (error) {
       const err = withoutArguments(error);
@@ -157,13 +159,12 @@ class DurableOutbox implements Outbox {
     }
   }
 
-  /** The message that is due first, for as long as the lease lasts. What another version wrote is left to it. */
-  async #take(receiver: string): Promise<StoredMessage | undefined> {
+  /** The record of the message that is due first, for as long as the lease lasts. */
+  async #take(receiver: string): Promise<string | undefined> {
     const { due, messages } = keysOf(receiver);
     const args = [this.#timing.leaseMs];
     const taken = await this.#options.connection.run((redis) => TAKE_DUE.run(redis, [due, messages], args));
-    const [text] = z.array(z.string()).parse(taken);
-    return text === undefined ? undefined : storedMessage.safeParse(parseJson(text)).data;
+    return z.array(z.string()).parse(taken)[0];
   }
 
   async #attempt(receiver: string, message: StoredMessage): Promise<void> {
