@@ -1,8 +1,10 @@
 import { expect, test } from "@jest/globals";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
+import { StoreUnavailable } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { RunEnd } from "../../src/core/ports/event-queue.js";
+import { wrapPort } from "../../src/observe/wrap-port.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
 import { Publisher } from "../../src/run/around/publisher.js";
 import { MemoryMarkStore } from "../../src/store/memory/lock-store.js";
@@ -11,7 +13,7 @@ import { recordingLog } from "../recording-log.js";
 
 const SECOND_MS = 1000;
 const MANY = 20;
-const WEB = applicationName("web");
+const [API, WEB] = [applicationName("api"), applicationName("web")];
 
 const change = (number: number): ChangeRequestRef => ({
   host: "hosta",
@@ -22,7 +24,10 @@ const change = (number: number): ChangeRequestRef => ({
 /** A publisher whose events run until they are told to end. */
 function startLine(concurrency: number) {
   const [clock, log] = [new ManualClock(), recordingLog()];
-  const marks = new MemoryMarkStore(clock);
+  const store = { away: false };
+  const marks = wrapPort(new MemoryMarkStore(clock), {
+    set: (call) => (store.away ? Promise.reject(new StoreUnavailable("away")) : call()),
+  });
   const running = new Map<number, { readonly event: HostEvent; readonly end: (how: RunEnd) => void }>();
   const run = (event: HostEvent) =>
     new Promise<RunEnd>((resolve) => {
@@ -35,6 +40,7 @@ function startLine(concurrency: number) {
     log,
     queue,
     publisher,
+    store,
     async markAll() {
       for (let number = 1; number <= MANY; number += 1) await publisher.mark(change(number));
     },
@@ -197,4 +203,18 @@ test("an approved sync is pushed once the store is back, and its run asks how ol
   line.publisher.later({ kind: "approved", delivery: "approved 1", change: change(1), ...approval });
   await line.wait(61 * SECOND_MS);
   expect(line.runs(1)).toBe("approved");
+});
+
+test("what is marked while the store is away is marked once it is back, also if it is marked for later, or another one is, meanwhile", async () => {
+  const line = startLine(10);
+  line.store.away = true;
+  await line.publisher.mark(change(1));
+  await line.publisher.mark(change(1), new Date(line.clock.now().getTime() + 3600 * SECOND_MS));
+  await line.publisher.touched(WEB, undefined, change(2));
+  await line.publisher.touched(WEB);
+  await line.publisher.concern(change(3), [API]);
+  for (const name of [API, WEB]) await line.publisher.touchedAll((application) => application === name);
+  line.store.away = false;
+  for (let second = 1; second <= 5; second += 1) await line.wait(SECOND_MS);
+  expect(line.passes()).toEqual([1, 2, 3]);
 });

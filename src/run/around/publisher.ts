@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
@@ -88,12 +89,12 @@ export class Publisher {
   /** Marks a change request, now or for a time at which what it shows changes by itself. Never throws. */
   async mark(change: ChangeRequestRef, at?: Date): Promise<void> {
     const afterMs = at && Math.max(WAIT_MS, at.getTime() - this.parts.clock.now().getTime());
-    await this.#do(`change ${identityKey(change)}`, () => this.#set([change], { afterMs }));
+    await this.#do(`change ${identityKey(change)} ${at?.getTime()}`, () => this.#set([change], { afterMs }));
   }
 
   /** Marks whoever shows the state of one of these applications. Never throws. */
   async touchedAll(isTouched: (application: ApplicationName) => boolean): Promise<void> {
-    await this.#do("applications", async () => {
+    await this.#do(`applications ${randomUUID()}`, async () => {
       for (const application of (await this.parts.marks.applications()).filter(isTouched)) {
         await this.#set(await this.parts.marks.concernedBy(application), { patient: true });
       }
@@ -105,7 +106,7 @@ export class Publisher {
    * @param whose had its lock or its record.
    */
   async touched(application: ApplicationName, by?: ChangeRequestRef, whose?: ChangeRequestRef): Promise<void> {
-    await this.#do(`application ${application}`, async () => {
+    await this.#do(`application ${application} ${whose && identityKey(whose)}`, async () => {
       const isOther = (one: ChangeRequestRef) => by === undefined || !sameChangeRequest(one, by);
       const concerned = await this.parts.marks.concernedBy(application);
       await this.#set(concerned.filter(isOther), { patient: true });
@@ -161,7 +162,7 @@ export class Publisher {
   /** It could not be brought up to date. Never throws. */
   async retry(change: ChangeRequestRef, patient = false): Promise<void> {
     const afterMs = this.#pauseAfterFailure(identityKey(change));
-    await this.#do(`retry ${identityKey(change)}`, () => this.#set([change], { afterMs, patient }));
+    await this.#do(`retry ${identityKey(change)} ${patient}`, () => this.#set([change], { afterMs, patient }));
   }
 
   #pauseAfterFailure(key: string): number {
@@ -188,7 +189,7 @@ export class Publisher {
     if (afterMs === WAIT_MS) this.#passSoon();
   }
 
-  /** What the store cannot do now is done again at the next look. */
+  /** What the store cannot do now is done again at the next look. @param key Work replaces what waits under the same one. */
   async #do(key: string, work: () => Promise<void>): Promise<void> {
     this.#kept.delete(key);
     try {
