@@ -82,6 +82,19 @@ describe.each(HOSTS)("taking away a lock that nobody waits for on %s", (host) =>
     await bot.idle();
     expect(await bot.locked(one)).toEqual([]);
   });
+
+  test("tells the holder although a push comes meanwhile", async () => {
+    const bot = await start(host, { defaults: { autoplan: false } });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.comment(one, "svc plan");
+    const olga = await visitor(bot, "olga");
+    bot.meanwhile("forge", { method: "GET", path: /\/(?:pulls|merge_requests)\/\d+$/ }, async () => {
+      await bot.forge.push(REPOSITORY, one, changeOf(["web"], "3"));
+    });
+    await olga.ask("/api/v1/locks/web", { method: "DELETE" });
+    await bot.idle();
+    expect(bot.lastComment(one)).toContain("had locked: `web`. To lock `web` again, comment `svc plan`.");
+  });
 });
 
 describe.each(HOSTS)("a plan on %s", (host) => {

@@ -89,9 +89,9 @@ export async function keepPlaces(
   return waits;
 }
 
-/** Tells a change request that an administrator released its locks. */
+/** Tells a change request that an administrator released its locks. No push stops it, which need not lead to a plan. */
 export async function tellOfLoss(ref: ChangeRequestRef, lost: LockLost, run: Run): Promise<Outcome> {
-  const change = await run.host.getChangeRequest(ref, run.signal);
+  const change = await run.host.getChangeRequest(ref);
   if (change.state !== "open") return silent("nothing-to-update");
   const body = renderLockLost(lost, run.hostWords[change.host]);
   await publish(run.host, change, [body], { runId: run.runId, posting: { urgency: "plan" } });
