@@ -262,6 +262,17 @@ describe.each(HOSTS)("the store on %s", (host) => {
     expect(await bot.stores.locks.find(applicationName("web"))).toMatchObject({ holder: bot.ref(waiting[1]) });
   });
 
+  test("one whose plan cannot be read is told so when its turn has come, and leaves the queue", async () => {
+    const bot = await startOnRedis(host);
+    const one = await bot.open(WEB);
+    const two = await bot.open(changeOf(["web"], "3"));
+    const key = KEYS.plan + identityKey(bot.ref(two));
+    await bot.stores.connection?.run((connected) => connected.set(key, '{"v":2}'));
+    await bot.comment(one, "svc unlock");
+    expect(bot.lastComment(two)).toContain(`delete the key ${key}`);
+    expect(await bot.stores.waiting.list()).toEqual([]);
+  });
+
   test("a record that cannot be read keeps nobody from what the reconciler does for others: reminders, and a close whose webhook is lost", async () => {
     const bot = await startOnRedis(host);
     await untilReady(bot);

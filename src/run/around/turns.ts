@@ -247,7 +247,7 @@ async function factsOf(
  * person has to ask for it. Nobody has seen the new commits of a fork, or of a draft.
  */
 async function planOf(change: ChangeRequest, run: Run): Promise<Autoplan["command"] | undefined> {
-  const plan = change.fork ? undefined : await run.plans.find(change);
+  const plan = change.fork ? undefined : await ifReadable(run.plans.find(change), undefined);
   if (isPlanOf(plan, change)) return planAgain(plan);
   if (!plansAutomatically(change, run.config)) return undefined;
   return (await openChange(change, run)).settings.autoplan ? AUTOPLAN.command : undefined;
