@@ -77,16 +77,18 @@ describe.each(HOSTS)("what svc shows on %s follows what happens elsewhere", (hos
   });
 
   test.each([
-    ["", false],
-    [", and its plan cannot be read", true],
-  ])(
+    ["", undefined],
+    [", and its plan cannot be read", "plan"],
+    [", and a status of its commit cannot be read", "status"],
+  ] as const)(
     "a green status that a hold makes wrong is taken back although the host's calls are scarce%s",
     async (_, damaged) => {
       const bot = await start(host);
+      const { plans, statuses } = bot.stores;
+      const [find, ofHead] = [plans.find.bind(plans), statuses.ofHead.bind(statuses)];
       const stateOf = async (number: number) => {
         const { headRevision } = bot.seen(number);
-        const [own] = await bot.stores.statuses.ofHead({ ...bot.ref(number), headRevision: revision(headRevision) });
-        return own?.state;
+        return (await ofHead({ ...bot.ref(number), headRevision: revision(headRevision) }))[0]?.state;
       };
       const one = await bot.open(changeOf(["web"]));
       bot.expectChanges("sync web");
@@ -94,10 +96,9 @@ describe.each(HOSTS)("what svc shows on %s follows what happens elsewhere", (hos
       const two = await bot.open(changeOf(["api"], "3"), { by: "bo" });
       expect(await stateOf(one)).toBe("success");
       useUpCalls(bot);
-      const { plans } = bot.stores;
-      const find: typeof plans.find = plans.find.bind(plans);
       const unreadable = () => Promise.reject(new StoredValueUnreadable("of another version"));
-      if (damaged) plans.find = (ref) => (ref.number === one ? unreadable() : find(ref));
+      if (damaged === "plan") plans.find = (ref) => (ref.number === one ? unreadable() : find(ref));
+      if (damaged === "status") statuses.ofHead = (ref) => (ref.number === one ? unreadable() : ofHead(ref));
       await bot.comment(two, "svc hold -a web --reason migration --until 2h", "bo");
       expect(await stateOf(one)).toBe("pending");
     },

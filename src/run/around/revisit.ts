@@ -68,11 +68,12 @@ export async function bringUpToDate(ref: ChangeRequestRef, asked: Marked | Rollo
 
 /** Whether the last commit status that svc set on the planned head is, or may be, a success. Reads the stores, not the host. */
 async function isGreen(ref: ChangeRequestRef, { plans, statuses }: Run): Promise<boolean> {
-  const plan = await ifReadable(plans.find(ref), "unreadable" as const);
-  if (plan === "unreadable") return true;
-  const headRevision = plan?.head;
-  const ofHead = headRevision === undefined ? [] : await statuses.ofHead({ ...ref, headRevision });
-  return ofHead.some(({ change, state }) => sameChangeRequest(change, ref) && state === "success");
+  const isSuccess = async () => {
+    const headRevision = (await plans.find(ref))?.head;
+    const ofHead = headRevision === undefined ? [] : await statuses.ofHead({ ...ref, headRevision });
+    return ofHead.some(({ change, state }) => sameChangeRequest(change, ref) && state === "success");
+  };
+  return ifReadable(isSuccess(), true);
 }
 
 async function showMarked(mark: Mark, run: Run): Promise<Silent> {
