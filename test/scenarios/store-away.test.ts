@@ -251,6 +251,18 @@ describe.each(HOSTS)("the store on %s", (host) => {
     }
   });
 
+  test("what a newer version follows after a merge keeps no lock of the merged one", async () => {
+    const bot = await startOnRedis(host);
+    const one = await bot.open(WEB);
+    expect(await bot.locked(one)).toEqual(["web"]);
+    // As that version left it when it ended before it released anything.
+    const key = KEYS.follow + identityKey(bot.ref(one));
+    await bot.stores.connection?.run((connected) => connected.set(key, '{"v":2}'));
+    await bot.forge.mergeByHand(REPOSITORY, one, "bo");
+    await bot.idle();
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
   test("a lock that cannot be read keeps nobody from a turn for another one", async () => {
     const bot = await startOnRedis(host);
     const both = await bot.open(changeOf(["api", "web"]));

@@ -53,7 +53,10 @@ import { hidingInTexts } from "./hide-secrets.js";
 export async function startRollout(change: ChangeRequest, records: readonly Deployment[], run: Run): Promise<void> {
   const { timeout } = run.config.afterMerge;
   if (timeout === "off") return;
-  const [known, plan] = await Promise.all([run.rollouts.find(change), ifReadable(run.plans.find(change), undefined)]);
+  const [known, plan] = await Promise.all([
+    ifReadable(run.rollouts.find(change), "unreadable"),
+    ifReadable(run.plans.find(change), undefined),
+  ]);
   if (known !== undefined || !isPlanOf(plan, change)) return;
   const deployed = records.filter((one) => isDeployedAt(one, plan.head));
   const expected = expectedIn(plan, new Set(deployed.map(({ application }) => application)));
