@@ -129,6 +129,7 @@ const MAX_COMMITS = 200;
 const MAX_LOG_OUTPUT = 32 * 1024 * 1024;
 /** Commits are fetched without history. It is fetched in these steps, counted in parents, until the answer is known. */
 const DEPTHS = [32, 256, 1024];
+const TOO_LARGE: ReadonlySet<GitFailure["kind"]> = new Set(["too-big", "too-much-output"]);
 
 /**
  * The commits that `to` has and `from` lacks; incomplete if their history is too long or large.
@@ -137,16 +138,17 @@ const DEPTHS = [32, 256, 1024];
 export async function commitsBetween(history: History, from: Revision, to: Revision): Promise<CommitRange> {
   const { folder, source, signal } = history;
   if (from === to) return { commits: [], complete: true };
-  let range = await knownRange(history, from, to);
-  for (const depth of DEPTHS) {
-    if (range?.complete === true || range?.commits.length === MAX_COMMITS) return range;
-    try {
-      await folder.deepen(source, [from, to], depth, signal);
-    } catch (error) {
-      if (!(error instanceof GitFailure && error.kind === "too-big")) throw error;
-      break;
-    }
+  let range: CommitRange | undefined;
+  try {
     range = await knownRange(history, from, to);
+    for (const depth of DEPTHS) {
+      if (range?.complete === true || range?.commits.length === MAX_COMMITS) return range;
+      await folder.deepen(source, [from, to], depth, signal);
+      range = await knownRange(history, from, to);
+    }
+  } catch (error) {
+    if (!(error instanceof GitFailure && TOO_LARGE.has(error.kind))) throw error;
+    range ??= { commits: [], complete: false };
   }
   if (range === undefined) throw new GitFailure("unknown-commit", "");
   return range;

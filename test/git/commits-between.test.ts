@@ -307,6 +307,17 @@ describe("history in the mirror", () => {
     await expect(snapshot.commitsBetween(idOf("m38"), idOf("m40"))).rejects.toThrow(/did not finish in time/);
   });
 
+  test.each(["one commit changes", "one of two commits changes"])(
+    "where %s more paths than are read, the answer is marked incomplete",
+    async (which) => {
+      const folder = Array.from({ length: 15 }, () => "x".repeat(250)).join("/");
+      const files = Array.from({ length: 9_000 }, (_, index) => `${folder}/${index}`);
+      const history = { ...chain("m", 2), large: { parents: ["m2"], files }, next: { parents: ["large"] } };
+      const to = which === "one commit changes" ? "large" : "next";
+      expect(await between(history, "m2", to)).toMatchObject({ commits: [], complete: false });
+    },
+  );
+
   test("with history over the size limit the answer is marked incomplete, and the mirror keeps working", async () => {
     const names = (commit: number) => Array.from({ length: 60 }, () => `${commit}-${Math.random().toString(36)}`);
     const history = Object.fromEntries(
