@@ -85,6 +85,33 @@ describe.each(HOSTS)("a lock that is lost on %s", (host) => {
     expect(await bot.stores.locks.list()).toEqual([]);
   });
 
+  test("to a plan whose store answers too late is shown as theirs wherever it was free", async () => {
+    let late = 0;
+    const stores = (clock: JumpClock) => {
+      const real = createMemoryStores(clock);
+      const locks = wrapPort(real.locks, {
+        async acquire(call) {
+          const attempt = await call();
+          if (late-- > 0) throw new StoreUnavailable("away");
+          return attempt;
+        },
+      });
+      return { ...real, locks };
+    };
+    const bot = await startBot({ host, stores });
+    const one = await bot.open(changeOf(["web"]));
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    for (const number of [two, one]) await bot.comment(number, "svc unlock");
+    const shown = () => bot.answers(two).find((text) => text.includes("## svc Plan"));
+    expect(shown()).not.toContain("Locked by");
+    late = 1;
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toContain("failed to acquire lock");
+    await bot.comment(one, "svc plan");
+    expect(await bot.locked(one)).toEqual(["web"]);
+    expect(shown()).toContain("Locked by");
+  });
+
   test("is nobody's turn who has taken it back by a plan of their own", async () => {
     const bot = await startBot({ host });
     const [one, two] = [await bot.open(changeOf(["web"], "2")), await bot.open(changeOf(["web"], "3"))];

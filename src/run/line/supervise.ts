@@ -20,6 +20,7 @@ import {
   StoreUnavailable,
 } from "../../core/model/errors.js";
 import type { HostEvent } from "../../core/model/event.js";
+import type { LockAttempt } from "../../core/model/lock.js";
 import type { Refusal } from "../../core/model/result.js";
 import { reached, takingEffect } from "../../core/policy/effect-rules.js";
 import { type RunEnd, type RunTicket, Stopped, type StopReason } from "../../core/ports/event-queue.js";
@@ -92,28 +93,38 @@ function marksConcerned({ publisher, ...deps }: Dependencies, self: ChangeReques
     changed = true;
     await publisher.touched(application, self, whose);
   };
+  /** A call that fails may have been done, and is not seen to be when it is repeated. */
+  async function touching<T>(
+    call: () => Promise<T>,
+    hasChanged: (answer: T) => boolean,
+    ...whose: Parameters<typeof touched>
+  ) {
+    const answer = await call().catch(async (error: unknown) => {
+      await touched(...whose);
+      throw error;
+    });
+    if (hasChanged(answer)) await touched(...whose);
+    return answer;
+  }
   const locks = wrapPort(deps.locks, {
     async acquire(call, { application, user }, _now, from) {
       const before = await deps.locks.find(application).catch(() => undefined);
-      const attempt = await call();
       // Whoever plans again is named from then on.
-      if (attempt.kind === "acquired" && (attempt.fresh || before?.user !== user)) await touched(application, from);
-      return attempt;
+      const isNew = (one: LockAttempt) => one.kind === "acquired" && (one.fresh || before?.user !== user);
+      return touching(call, isNew, application, from);
     },
     async release(call, application) {
       const released = call();
-      // One that fails may have been done, and is not seen to be when it is repeated.
       if (await released.catch(() => true)) freed.add(application);
-      if (freed.has(application)) await touched(application);
-      return released;
+      return touching(
+        () => released,
+        () => freed.has(application),
+        application,
+      );
     },
   });
   const waiting = wrapPort(deps.waiting, {
-    async leave(call, application) {
-      const left = await call();
-      if (left) await touched(application);
-      return left;
-    },
+    leave: (call, application) => touching(call, (left) => left, application),
   });
   const plans = wrapPort(deps.plans, {
     async save(call, plan) {
@@ -123,14 +134,8 @@ function marksConcerned({ publisher, ...deps }: Dependencies, self: ChangeReques
     },
   });
   const deployments = wrapPort(deps.deployments, {
-    async save(call, { application }) {
-      await call();
-      await touched(application);
-    },
-    async remove(call, application, whose) {
-      await call();
-      await touched(application, whose);
-    },
+    save: (call, { application }) => touching(call, () => true, application),
+    remove: (call, application, whose) => touching(call, () => true, application, whose),
   });
   return { stores: { locks, waiting, plans, deployments }, changed: () => changed };
 }
