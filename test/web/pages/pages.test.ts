@@ -10,6 +10,7 @@ import { wrapPort } from "../../../src/observe/wrap-port.js";
 import type { Stores } from "../../../src/store/stores.js";
 import { evaluated, resource, sampleApplication, sampleCheck, samplePlan } from "../../comments/samples.js";
 import { MemoryHost } from "../../in-memory/memory-host.js";
+import { expectDescribed } from "../api/described.js";
 import { failedSync, fillStores, HEAD, PULL } from "../sample-stores.js";
 import { SESSION_TTL_MS, startSite, type Person, type SiteOptions, type SiteUnderTest } from "../site-under-test.js";
 import type { Visitor } from "../visitor.js";
@@ -491,6 +492,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
         expect.stringContaining("svc:lock:web cannot be read: delete the key"),
       ]);
       expect(answer.text).not.toContain("works again");
+      if (path.startsWith("/api/")) expectDescribed(`get ${path}`, answer);
       expect(site.log.lines).toContainEqual(
         expect.objectContaining({ level: "warn", text: "could not answer a request from the store" }),
       );
