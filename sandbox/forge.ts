@@ -168,6 +168,8 @@ export interface Forge {
   pushSilently(repository: string, number: number, changes: FileChanges): Promise<string>;
   comment(repository: string, number: number, by: string, body: string): Promise<string>;
   editComment(repository: string, number: number, commentId: string, by: string, body: string): Promise<void>;
+  /** Somebody gives a comment a thumbs-up. No webhook that matters follows. */
+  react(repository: string, number: number, commentId: string, by: string): void;
   /** Somebody deletes a comment. No webhook that matters follows. */
   deleteComment(repository: string, number: number, commentId: string): void;
   commentOnIssue(repository: string, by: string, body: string): Promise<void>;

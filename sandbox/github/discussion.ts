@@ -23,11 +23,22 @@ export class Discussion {
   }
 
   async edit(pull: Pull, commentId: string, by: string, body: string): Promise<void> {
-    const comment = pull.comments.find(({ id }) => String(id) === commentId);
-    if (comment === undefined) throw new Error(`There is no comment ${commentId} on #${pull.number}`);
+    const comment = this.#commentOf(pull, commentId);
     const previous = comment.body;
     Object.assign(comment, { body, edited: true, updatedAt: this.world.now() });
     await this.#announce(pull, comment, this.world.person(by), previous);
+  }
+
+  /** A reaction leaves the comment's times as they are. */
+  react(pull: Pull, commentId: string, by: string): void {
+    const { reactions } = this.#commentOf(pull, commentId);
+    reactions.push({ id: this.world.newId(), by: this.world.person(by), content: "+1", createdAt: this.world.now() });
+  }
+
+  #commentOf(pull: Pull, commentId: string): Comment {
+    const comment = pull.comments.find(({ id }) => String(id) === commentId);
+    if (comment === undefined) throw new Error(`There is no comment ${commentId} on #${pull.number}`);
+    return comment;
   }
 
   async review(pull: Pull, by: string, state: Review["state"]): Promise<void> {

@@ -179,6 +179,10 @@ export class GitHubForge implements Forge {
     return this.#discussion.edit(this.#pull(repository, number), commentId, by, body);
   }
 
+  react(repository: string, number: number, commentId: string, by: string): void {
+    this.#discussion.react(this.#pull(repository, number), commentId, by);
+  }
+
   deleteComment(repository: string, number: number, commentId: string): void {
     const { comments } = this.#pull(repository, number);
     comments.splice(0, comments.length, ...comments.filter(({ id }) => String(id) !== commentId));

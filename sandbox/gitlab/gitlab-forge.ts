@@ -3,7 +3,7 @@ import type { AccessLevel, FileChanges, Forge, OpenRequest, Push, SeenChangeRequ
 import { addLabel, closeMergeRequest, reopenMergeRequest, setDraft, setTarget, setTitle } from "./acts/edits.js";
 import { leaveTrain, runPipeline } from "./acts/heads.js";
 import { mergeNow } from "./acts/merge.js";
-import { addIssueNote, addNote, addSystemNote, commentOf, editNote } from "./acts/notes.js";
+import { addAward, addIssueNote, addNote, addSystemNote, commentOf, editNote } from "./acts/notes.js";
 import { newProject, openMergeRequest } from "./acts/open.js";
 import { pushToBranch, pushToHead, updateBranch } from "./acts/push.js";
 import { giveReview, requestReview } from "./acts/reviews.js";
@@ -206,6 +206,11 @@ export class GitLabForge implements Forge {
     await this.#told(
       editNote(this.#instance, merge, commentOf(merge, commentId), this.#instance.people.named(by), body),
     );
+  }
+
+  react(repository: string, number: number, commentId: string, by: string): void {
+    const note = commentOf(this.#merge(repository, number), commentId);
+    addAward(this.#instance, note, this.#instance.people.named(by), "thumbsup");
   }
 
   deleteComment(repository: string, number: number, commentId: string): void {

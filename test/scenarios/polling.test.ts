@@ -271,6 +271,17 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     expect(bot.changes()).toEqual([]);
   });
 
+  test("runs a command to which somebody reacted before the poll saw it", async () => {
+    const bot = await startPolled(options);
+    const one = await bot.open(changeOf(["web"]));
+    const id = await bot.forge.comment(REPOSITORY, one, "ana", "svc help");
+    await nextSecond();
+    bot.forge.react(REPOSITORY, one, id, "bo");
+    await poll(bot);
+    await poll(bot);
+    expect(bot.answers(one)).toHaveLength(2);
+  });
+
   test("looks at once when it starts, so that it sees what is opened before the first interval is over", async () => {
     const bot = await startBot(options);
     deliverTo(bot, "/nowhere");

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { sendIssueNote, sendMergeRequestNote } from "../hooks/note-body.js";
 import type { Instance } from "../model/instance.js";
-import type { MergeRequest, Note } from "../model/merge-request.js";
+import type { Award, MergeRequest, Note } from "../model/merge-request.js";
 import type { Person } from "../model/people.js";
 import type { Project } from "../model/project.js";
 import { findQuickActions } from "./quick-actions.js";
@@ -42,6 +42,14 @@ export async function editNote(
   note.updatedBy = by;
   recordQuickActions(instance, merge, by, body);
   if (!note.internal) await sendMergeRequestNote(instance, merge, note, "update");
+}
+
+/** An emoji reaction updates its note, too (`Note#bump_updated_at`). */
+export function addAward(instance: Instance, note: Note, by: Person, name: string): Award {
+  const award = { id: instance.nextId(), by, name, createdAt: instance.now() };
+  note.awards.push(award);
+  note.updatedAt = award.createdAt;
+  return award;
 }
 
 export function addIssueNote(instance: Instance, project: Project, by: Person, body: string): void {

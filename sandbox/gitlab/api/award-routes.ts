@@ -1,5 +1,6 @@
 import type { AwardEmojiSchema } from "@gitbeaker/rest";
 import type { Router } from "express";
+import { addAward } from "../acts/notes.js";
 import type { Instance } from "../model/instance.js";
 import type { Award, Note } from "../model/merge-request.js";
 import { ApiFailure, serve, type Answer } from "./call.js";
@@ -31,9 +32,7 @@ export function awardRoutes(router: Router, instance: Instance): void {
         // A repeated award is answered with 404 (https://gitlab.com/gitlab-org/gitlab/-/issues/21467).
         throw new ApiFailure(404, "404 Award Emoji Name has already been taken Not Found");
       }
-      const award = { id: instance.nextId(), by: instance.bot, name, createdAt: instance.now() };
-      note.awards.push(award);
-      return { status: 201, body: showAward(instance, note, award) };
+      return { status: 201, body: showAward(instance, note, addAward(instance, note, instance.bot, name)) };
     }),
   );
 }

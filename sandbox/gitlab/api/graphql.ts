@@ -11,6 +11,8 @@ import type { Project } from "../model/project.js";
 /** The part of GitLab's schema that the sandbox serves (https://docs.gitlab.com/api/graphql/reference/). */
 const SCHEMA = `
 scalar UserID
+scalar NoteID
+scalar Time
 type Query { project(fullPath: ID!): Project }
 type Project { mergeRequest(iid: String!): MergeRequest repository: Repository }
 type Repository { blobs(paths: [String!]!, ref: String): RepositoryBlobConnection }
@@ -20,7 +22,10 @@ type MergeRequest {
   commits(after: String, before: String, first: Int, last: Int): CommitConnection
   committers(after: String, before: String, first: Int, last: Int): UserCoreConnection
   diffHeadSha: String
+  notes(after: String, before: String, first: Int, last: Int): NoteConnection
 }
+type NoteConnection { nodes: [Note] }
+type Note { id: NoteID! lastEditedAt: Time }
 type CommitConnection { nodes: [Commit] pageInfo: PageInfo! }
 type UserCoreConnection { nodes: [UserCore] pageInfo: PageInfo! }
 type PageInfo { endCursor: String hasNextPage: Boolean! }
@@ -118,6 +123,12 @@ function mergeRequest(instance: Instance, merge: MergeRequest): Resolved {
       }));
       return onePage(nodes, page);
     },
+    notes: ({ last }: { readonly last: number }) => ({
+      nodes: merge.notes.slice(-last).map(({ id, updatedBy, updatedAt }) => ({
+        id: `gid://gitlab/Note/${id}`,
+        lastEditedAt: updatedBy === undefined ? null : updatedAt.toISOString(),
+      })),
+    }),
     // Without those of merge commits (`CommitCollection#committers`).
     committers: async (page: Page) => {
       const commits = (await commitsOf(instance, merge)).filter(({ parents }) => parents.length < 2);

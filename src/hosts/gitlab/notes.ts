@@ -269,12 +269,44 @@ async function notesSince(client: GitLabClient, change: ChangeRequestRef, since:
     if (!more || (oldest !== undefined && oldest < since)) break;
   }
   const notes = [...found.values()];
-  const comments = notes.flatMap((note): readonly RecentComment[] => {
-    const { id, body, type, system, internal, confidential, author, created_at, updated_at } = note;
+  const recent = notes.filter(({ created_at }) => created_at >= since);
+  const updated = recent.filter(({ created_at: at, updated_at }) => updated_at.getTime() !== at.getTime());
+  const edited = updated.length === 0 ? [] : await editedOf(client, change, updated);
+  const comments = recent.flatMap((note): readonly RecentComment[] => {
+    const { id, body, type, system, internal, confidential, author, created_at } = note;
     if (system === true || internal === true || confidential === true || type === "DiffNote" || !author) return [];
-    if (created_at < since || updated_at.getTime() !== created_at.getTime()) return [];
-    return [{ change, id, body: body ?? "", author, createdAt: created_at }];
+    return edited.includes(note) ? [] : [{ change, id, body: body ?? "", author, createdAt: created_at }];
   });
   const newest = notes[0] && { id: notes[0].id, created_at: notes[0].created_at };
   return { comments, newest, since };
+}
+
+const EDITS_QUERY = `query ($path: ID!, $iid: String!) {
+  project(fullPath: $path) {
+    mergeRequest(iid: $iid) { notes(last: ${PAGE_SIZE}) { nodes { id lastEditedAt } } }
+  }
+}`;
+const editsSchema = z.object({
+  project: z.object({
+    mergeRequest: z.object({
+      notes: z.object({ nodes: z.array(z.object({ id: z.string(), lastEditedAt: z.string().nullable() })) }),
+    }),
+  }),
+});
+
+/**
+ * Which of these notes were edited, or are not among the newest. A reaction updates a note as well (`Note#bump_updated_at` of
+ * GitLab), and REST does not tell these apart.
+ */
+async function editedOf<Note extends { readonly id: string }>(
+  client: GitLabClient,
+  { repository: path, number }: ChangeRequestRef,
+  notes: readonly Note[],
+): Promise<readonly Note[]> {
+  const asked = `read whether comments of ${path}!${number} were edited`;
+  const { project } = await client.query(editsSchema, asked, EDITS_QUERY, { path, iid: String(number) });
+  const unedited = project.mergeRequest.notes.nodes.filter(({ lastEditedAt }) => lastEditedAt === null);
+  // A global id, such as `gid://gitlab/DiscussionNote/7`.
+  const ids = new Set(unedited.map(({ id }) => id.slice(id.lastIndexOf("/") + 1)));
+  return notes.filter(({ id }) => !ids.has(id));
 }
