@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
 import { repositorySchema, parseRepositoryConfig } from "../../src/config/repository/repository-schema.js";
@@ -136,5 +136,49 @@ describe("docs/configuration.md", () => {
     expect(known.length).toBeGreaterThan(90);
     const forms = ["web"]; // from the table of patterns
     expect(documented.filter((key) => !forms.includes(key)).sort()).toEqual([...known].sort());
+  });
+});
+
+/** The YAML blocks of the pages, but for those of the guides, which `npm run check:deploy` follows, and for values of charts. */
+const BLOCKS = readdirSync(new URL("../../docs", import.meta.url))
+  .filter((page) => page.endsWith(".md") && page !== "installation.md")
+  .flatMap((page) =>
+    [...read(`docs/${page}`).matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = ""]) => ({
+      page,
+      text,
+      line: text.split("\n")[0],
+    })),
+  )
+  .filter(({ text }) => !/^config:/m.test(text));
+/** What only a repository's file has. */
+const OF_REPOSITORY = /^(?:stages|sync_on|# yaml-language-server)\b|^ +sync_on:/m;
+const MINIMAL = `argocd: { server_url: "https://argocd.example.org", token: token-of-argocd }
+github: { app_id: 1, private_key: "\${GITHUB_APP_PRIVATE_KEY}", webhook_secret: 0123456789abcdef0123456789abcdef }
+`;
+
+describe("the YAML of docs/*.md", () => {
+  test("is found", () => {
+    expect([...new Set(BLOCKS.map(({ page }) => page))]).toEqual([
+      "checks.md",
+      "configuration.md",
+      "notifications.md",
+      "stages.md",
+      "sync-on-approval.md",
+      "without-kubernetes.md",
+    ]);
+  });
+
+  test.each(BLOCKS)("of $page is accepted without a warning: $line", ({ page, text }) => {
+    if (OF_REPOSITORY.test(text)) {
+      const result = parseRepositoryConfig(text, page);
+      expect(result.kind === "invalid" ? result.problems : []).toEqual([]);
+      return;
+    }
+    const files = [
+      { name: "minimal", text: MINIMAL },
+      { name: page, text },
+    ];
+    const result = loadServerConfig(files, environment(MINIMAL + text));
+    expect(result.kind === "invalid" ? result.problems : result.warnings).toEqual([]);
   });
 });
