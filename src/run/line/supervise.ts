@@ -20,7 +20,6 @@ import {
   StoreUnavailable,
 } from "../../core/model/errors.js";
 import type { HostEvent } from "../../core/model/event.js";
-import type { LockAttempt } from "../../core/model/lock.js";
 import type { Refusal } from "../../core/model/result.js";
 import { reached, takingEffect } from "../../core/policy/effect-rules.js";
 import { type RunEnd, type RunTicket, Stopped, type StopReason } from "../../core/ports/event-queue.js";
@@ -89,29 +88,26 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
  */
 function marksConcerned({ publisher, ...deps }: Dependencies, self: ChangeRequestRef, freed: Set<ApplicationName>) {
   let changed = false;
-  const touched = async (application: ApplicationName, whose?: ChangeRequestRef) => {
+  type Concerned = [application: ApplicationName, whose?: ChangeRequestRef];
+  const touched = async (...[application, whose]: Concerned) => {
     changed = true;
     await publisher.touched(application, self, whose);
   };
   /** A call that fails may have been done, and is not seen to be when it is repeated. */
-  async function touching<T>(
-    call: () => Promise<T>,
-    hasChanged: (answer: T) => boolean,
-    ...whose: Parameters<typeof touched>
-  ) {
+  async function touching<T>(call: () => Promise<T>, isChange: (answer: T) => boolean, ...whose: Concerned) {
     const answer = await call().catch(async (error: unknown) => {
       await touched(...whose);
       throw error;
     });
-    if (hasChanged(answer)) await touched(...whose);
+    if (isChange(answer)) await touched(...whose);
     return answer;
   }
   const locks = wrapPort(deps.locks, {
     async acquire(call, { application, user }, _now, from) {
       const before = await deps.locks.find(application).catch(() => undefined);
       // Whoever plans again is named from then on.
-      const isNew = (one: LockAttempt) => one.kind === "acquired" && (one.fresh || before?.user !== user);
-      return touching(call, isNew, application, from);
+      const isOthers = before?.user !== user;
+      return touching(call, (one) => one.kind === "acquired" && (one.fresh || isOthers), application, from);
     },
     async release(call, application) {
       const released = call();

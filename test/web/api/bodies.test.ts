@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../../src/core/model/change-request.js";
-import { StoreUnavailable } from "../../../src/core/model/errors.js";
-import type { LockStore } from "../../../src/core/ports/stores.js";
+import { StoredValueUnreadable, StoreUnavailable } from "../../../src/core/model/errors.js";
+import { wrapPort } from "../../../src/observe/wrap-port.js";
 import { readOpenapi } from "../../../src/web/api/api.js";
 import { evaluated, resource, sampleApplication, sampleCheck, samplePlan } from "../../comments/samples.js";
 import { fillStores, HEAD, MERGE, PULL } from "../sample-stores.js";
@@ -356,14 +356,16 @@ describe("the activity", () => {
   });
 });
 
-test("an unavailable store is reported with 503", async () => {
-  const unavailable = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
-  const other = await startSite({
-    over: ({ locks }) => ({ locks: Object.assign(Object.create(locks) as LockStore, { list: unavailable }) }),
-  });
+test.each([
+  [503, "connection refused", new StoreUnavailable("failed to connect to Redis: connection refused")],
+  [500, "delete the key", new StoredValueUnreadable("svc:lock:web cannot be read: delete the key")],
+  [500, "an unexpected error", new Error("locks is undefined")],
+])("what the store cannot tell is reported with %i: %s", async (status, text, error) => {
+  const list = () => Promise.reject(error);
+  const other = await startSite({ over: ({ locks }) => ({ locks: wrapPort(locks, { list }) }) });
   try {
     const answer = await (await other.visitor("ana")).ask("/api/v1/locks");
-    expect([answer.status, answer.text]).toEqual([503, expect.stringContaining("connection refused")]);
+    expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(text)]);
     expectDescribed("get /api/v1/locks", answer);
   } finally {
     await other.stop();
