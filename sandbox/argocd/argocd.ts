@@ -231,6 +231,11 @@ export class ArgoCd {
     return this.#operations.hold(this.#get(name, namespace));
   }
 
+  /** The controller neither compares nor applies objects of this kind from now on, as its settings may say. */
+  excludeKind(kind: string): void {
+    this.#world.excludedKinds.add(kind);
+  }
+
   /** The version that the cluster reports. */
   setKubernetes(version: string): void {
     this.#world.kubernetes = version;

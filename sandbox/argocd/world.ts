@@ -45,6 +45,8 @@ export class World {
   setsPaused = false;
   /** Version of the cluster. */
   kubernetes = "v1.34.2";
+  /** Kinds that the controller leaves alone (`resource.exclusions`). */
+  readonly excludedKinds = new Set<string>();
   readonly projects = new Map<string, Project>([["default", { name: "default" }]]);
   readonly changes: Change[] = [];
   readonly tracking: Tracking = { method: "annotation", labelKey: "app.kubernetes.io/instance" };

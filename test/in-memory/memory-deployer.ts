@@ -1,10 +1,13 @@
 import { parseAllDocuments } from "yaml";
+import { identify, titleOf } from "../../src/core/diff/manifest-key.js";
 import {
   type Application,
   type ApplicationSet,
   type ApplicationSpec,
+  destinationOf,
   type LiveApplication,
   type Manifest,
+  type Pin,
   type SetId,
   sourcesOf,
   specEqual,
@@ -122,13 +125,17 @@ export class MemoryDeployer implements Deployer {
     signal?.throwIfAborted();
     this.renders.push(request);
     this.faults.render?.(request);
-    const manifests = sourcesOf(request.application.spec).flatMap(({ position, path, targetRevision }) => {
-      const pin = request.pins.find((one) => one.position === position);
-      return this.#manifestsIn(path, pin?.revision ?? this.repositories.tip(targetRevision));
-    });
+    const manifests = this.#manifestsOf(request.application.spec, request.pins);
     await this.delay();
     signal?.throwIfAborted();
     return jsonText<readonly Manifest[]>(manifests);
+  }
+
+  #manifestsOf(spec: ApplicationSpec, pins: readonly Pin[]): readonly Manifest[] {
+    return sourcesOf(spec).flatMap(({ position, path, targetRevision }) => {
+      const pin = pins.find((one) => one.position === position);
+      return this.#manifestsIn(path, pin?.revision ?? this.repositories.tip(targetRevision));
+    });
   }
 
   async rolloutLines(): Promise<ReadonlyMap<ApplicationName, RolloutLine>> {
@@ -194,10 +201,13 @@ export class MemoryDeployer implements Deployer {
       this.#began.set(name, `operation ${this.syncs.length}`);
       await this.delay();
       await this.delay();
+      const { at, application } = request;
+      const { namespace } = destinationOf(application.spec);
+      const applied = this.#manifestsOf(application.spec, at === "target" ? [] : at);
       const success = {
         kind: "succeeded",
         message: "",
-        resources: [],
+        resources: applied.map((one) => ({ title: titleOf(identify(one, namespace)), status: "Synced", message: "" })),
         revisions: [],
         pruneSkipped: 0,
         health: "Healthy",

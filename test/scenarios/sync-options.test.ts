@@ -54,6 +54,22 @@ describe.each(HOSTS)("options of a sync on %s", (host) => {
     expect(bot.liveValue("old")).toBeUndefined();
   });
 
+  test("what Argo CD leaves out of a sync by its settings is named, and never told as deployed", async () => {
+    const endpoints = (ip: string) =>
+      asYaml({ apiVersion: "v1", kind: "Endpoints", metadata: { name: "db" }, subsets: [{ addresses: [{ ip }] }] });
+    const bot = await startBot({ host, prepare: ({ argocd }) => argocd.excludeKind("Endpoints") });
+    const one = await bot.open({ ...changeOf(["web"]), "apps/web/db.yaml": endpoints("10.0.0.1") });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("⚠️ Argo CD did not apply Endpoints guestbook/db");
+    const two = await bot.open(changeOf(["web"], "2"));
+    await bot.comment(one, "svc unlock");
+    await bot.comment(two, "svc plan");
+    await bot.comment(two, "svc sync");
+    expect(bot.lastComment(two)).toContain("✅ succeeded");
+    expect(bot.lastComment(two)).not.toContain("did not apply");
+  });
+
   test("what Prune=false keeps is not counted as deleted, and a sync that prunes leaves it to be deleted by hand", async () => {
     const kept = configMap("old", { value: "1" }).replace(
       "name: old",

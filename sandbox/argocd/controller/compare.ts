@@ -1,4 +1,4 @@
-import { objectAt, omit, same, type JsonObject } from "../json.js";
+import { objectAt, omit, same, textOf, type JsonObject } from "../json.js";
 import {
   hookPhases,
   imagesOf,
@@ -45,7 +45,7 @@ export function targetObjects(
   const instance = world.instanceOf(application);
   const objects = new Map<string, TargetObject>();
   const hooks: (TargetObject & { phases: string[] })[] = [];
-  for (const rendered of manifests) {
+  for (const rendered of manifests.filter(({ kind }) => !world.excludedKinds.has(textOf(kind)))) {
     const key = { ...keyOf(rendered, namespace), ...(server === IN_CLUSTER ? {} : { elsewhere: true }) };
     const manifest = withNamespace(tracked(rendered, instance, namespace, world.tracking), key.namespace);
     const phases = hookPhases(rendered);

@@ -1,4 +1,5 @@
 import { deployHeads, type HeadTarget } from "../deploy/deploy-head.js";
+import { applicationSyncOptions } from "../diff/manifest-key.js";
 import { readStores } from "../facts/read-facts.js";
 import { isBasePinned } from "../facts/read-rollback.js";
 import { readAgain, readForSync } from "../facts/read-sync.js";
@@ -10,6 +11,7 @@ import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { counted, listed } from "../model/host-words.js";
 import { type ClusterCheck, endAsking, INTERRUPTED } from "../model/plan/cluster-check.js";
+import type { ManifestDiff } from "../model/plan/manifest-diff.js";
 import {
   type ApplicationPlan,
   type ApplicationSetPreview,
@@ -215,10 +217,18 @@ async function targetsOf(
       behind: behind.get(subject.name),
       overridden: overriddenIn(subject.name, checks),
       planned: planned?.kind === "evaluated" ? planned.sources : [],
+      applied: planned?.kind === "evaluated" ? appliedIn(planned.diff, subject) : [],
       basePinned: await isBasePinned(subject, context),
       health: deployed.map((one) => healthRuleFor(one, settings))[0],
     };
   });
+}
+
+function appliedIn({ resources }: ManifestDiff, { head }: LiveSubject): readonly string[] {
+  // Then a sync leaves what the cluster has already.
+  if (applicationSyncOptions(head.spec).includes("ApplyOutOfSyncOnly=true")) return [];
+  const applied = resources.filter(({ hook, action, left }) => !hook && action !== "delete" && left !== true);
+  return applied.map(({ title }) => title).filter((title) => !title.endsWith("(generated)"));
 }
 
 /** Adds a warning of what Kubernetes is expected to refuse; the sync is allowed. */

@@ -36,6 +36,8 @@ export interface HeadTarget extends Pick<DeployTarget, "after"> {
   readonly overridden: readonly OverriddenCheck[];
   /** The sources that the plan showed. */
   readonly planned: readonly PlannedSource[];
+  /** The objects that the plan has a sync create or change, if a sync applies all that it renders. */
+  readonly applied: readonly string[];
   /** Recorded with the deployment, for a later rollback. */
   readonly basePinned: boolean;
   readonly health: HealthRule | undefined;
@@ -99,11 +101,12 @@ interface Held {
 }
 
 async function deployHead(
-  { subject, after, planned, behind }: HeadTarget,
+  target: HeadTarget,
   held: Held,
   parents: readonly ApplicationSync[],
   { command, context }: HeadOptions,
 ): Promise<ApplicationSync> {
+  const { subject, after, behind } = target;
   const { name: application, live, head } = subject;
   const reverts = command.dryRun ? behind?.wouldRevert : behind?.reverted;
   const warnings = reverts === undefined ? subject.warnings : [...subject.warnings, reverts];
@@ -129,7 +132,7 @@ async function deployHead(
     "live" in found ? await deployOne({ live: found.live, spec, at, onWritten }, command, context) : rejected(found);
   const { record } = held;
   if (outcome.kind === "succeeded" && health !== undefined) {
-    return { application, ...outcome, warnings: [...warnings, ...otherwise(outcome, planned)] };
+    return { application, ...outcome, warnings: [...warnings, ...otherwise(outcome, target)] };
   }
   const failed = outcome.kind === "failed" || outcome.kind === "rejected";
   // A parent has written, or may still write, what nobody has seen: the record keeps the definition from before.
@@ -146,7 +149,7 @@ async function deployHead(
     context,
   );
   const sentence = stays ? writtenSentence(context) : restored?.sentence;
-  const sentences = [...otherwise(outcome, planned), sentence, unsettled];
+  const sentences = [...otherwise(outcome, target), sentence, unsettled];
   const kept = untouched || !("live" in found) ? subject.warnings : warnings;
   return { application, ...outcome, warnings: [...kept, ...sentences.filter((one) => one !== undefined)] };
 }
@@ -161,10 +164,12 @@ function rejected({ kind, message }: Blocked): DeployOutcome {
   return { kind, message };
 }
 
-/** Sentences on what Argo CD took of other repositories, where that is not what the plan was made from. */
-function otherwise(outcome: DeployOutcome, planned: readonly PlannedSource[]): readonly string[] {
+/** Sentences on what Argo CD took of other repositories, and what it left out, where that is not what the plan shows. */
+function otherwise(outcome: DeployOutcome, { planned, applied }: HeadTarget): readonly string[] {
   if (outcome.kind !== "succeeded") return [];
-  return planned.flatMap(({ position, kind, follows, revision }) => {
+  const done = new Set(outcome.resources.map(({ title }) => withoutNamespace(title)));
+  const left = applied.filter((title) => !done.has(withoutNamespace(title)));
+  const others = planned.flatMap(({ position, kind, follows, revision }) => {
     const deployed = outcome.revisions[position - 1];
     if (kind !== "foreign" || revision === undefined || deployed === undefined || deployed === revision) return [];
     const name = follows === "" ? "HEAD" : follows;
@@ -172,6 +177,13 @@ function otherwise(outcome: DeployOutcome, planned: readonly PlannedSource[]): r
       `source ${position} is in another repository and follows ${name}: it was deployed at ${short(deployed)}, and the plan was made when it was at ${short(revision)}`,
     ];
   });
+  const why = "see whether its setting resource.exclusions has that kind";
+  return left.length === 0 ? others : [...others, `Argo CD did not apply ${listed(left, MOST_LACKED)}: ${why}`];
+}
+
+/** The result of a sync names a namespace of objects that are in none. */
+function withoutNamespace(title: string): string {
+  return title.replace(/ [^ /]+\//, " ");
 }
 
 /** Shortens commit ids, and no versions of charts. */
