@@ -116,6 +116,23 @@ describe.each(HOSTS)("a sync of a parent on %s", (host) => {
     await expectBarred(bot, one, "`root`: check shops of shop-de failed");
   });
 
+  test.each([
+    ["first", "a-set"],
+    ["last", "z-set"],
+  ])(
+    "is refused while a check fails of what one of two sets makes of an application, also if the other comes %s",
+    async (_, other) => {
+      const bot = await family(host);
+      const set = (name: string, path: string) => {
+        const automated = { syncPolicy: { automated: {} } };
+        const resource = shopsResource(cloneUrlOf(bot.forge), names("fr"), { path, spec: automated });
+        return { [`children/${name}.yaml`]: asYaml({ ...resource, metadata: { name, namespace: "argocd" } }) };
+      };
+      const one = await bot.open({ ...set("set", "apps/evil"), ...set(other, "apps/prod") });
+      await expectBarred(bot, one, "`root`: check shops of shop-fr failed");
+    },
+  );
+
   test("goes on once somebody approves who may lift the check, and for a child that is synced by itself", async () => {
     const bot = await family(host);
     bot.forge.setTeam("acme/platform", ["bo"]);

@@ -241,10 +241,14 @@ function createOverriding(context: OverridingContext) {
   };
 }
 
-/** The newest result of a check as it is configured now; undefined if it was not run like this. */
+/**
+ * The result of a check as it is configured now, of several a failed one: two sets may make one application. Undefined if it was not
+ * run like this.
+ */
 function resultFor(check: Check, known: readonly CheckResult[]): CheckResult | undefined {
   const definition = definitionOf(check);
-  const found = known.find((one) => one.name === check.name && one.definition === definition);
+  const all = known.filter((one) => one.name === check.name && one.definition === definition);
+  const found = all.find(isFailed) ?? all[0];
   return found && { ...found, required: check.required, overridableBy: check.overridableBy };
 }
 
