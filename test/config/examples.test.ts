@@ -140,7 +140,7 @@ describe("docs/configuration.md", () => {
 });
 
 /** The YAML blocks of the pages, but for those of the guides, which `npm run check:deploy` follows, and for values of charts. */
-const BLOCKS = readdirSync(new URL("../../docs", import.meta.url))
+const BLOCKS = readdirSync(new URL("../../docs", import.meta.url), { encoding: "utf8", recursive: true })
   .filter((page) => page.endsWith(".md") && page !== "installation.md")
   .flatMap((page) =>
     [...read(`docs/${page}`).matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = ""]) => ({
@@ -156,14 +156,15 @@ const MINIMAL = `argocd: { server_url: "https://argocd.example.org", token: toke
 github: { app_id: 1, private_key: "\${GITHUB_APP_PRIVATE_KEY}", webhook_secret: 0123456789abcdef0123456789abcdef }
 `;
 
-describe("the YAML of docs/*.md", () => {
+describe("the YAML of docs", () => {
   test("is found", () => {
-    expect([...new Set(BLOCKS.map(({ page }) => page))]).toEqual([
+    expect([...new Set(BLOCKS.map(({ page }) => page))].sort()).toEqual([
       "checks.md",
       "configuration.md",
       "notifications.md",
       "stages.md",
       "sync-on-approval.md",
+      "tasks/add-a-repository.md",
       "without-kubernetes.md",
     ]);
   });
