@@ -289,7 +289,7 @@ const EDITS_QUERY = `query ($path: ID!, $iid: String!) {
 const editsSchema = z.object({
   project: z.object({
     mergeRequest: z.object({
-      notes: z.object({ nodes: z.array(z.object({ id: z.string(), lastEditedAt: z.string().nullable() })) }),
+      notes: z.object({ nodes: z.array(z.object({ id: z.string(), lastEditedAt: z.string().nullable() }).nullable()) }),
     }),
   }),
 });
@@ -305,8 +305,8 @@ async function editedOf<Note extends { readonly id: string }>(
 ): Promise<readonly Note[]> {
   const asked = `read whether comments of ${path}!${number} were edited`;
   const { project } = await client.query(editsSchema, asked, EDITS_QUERY, { path, iid: String(number) });
-  const unedited = project.mergeRequest.notes.nodes.filter(({ lastEditedAt }) => lastEditedAt === null);
+  const unedited = project.mergeRequest.notes.nodes.flatMap((note) => (note?.lastEditedAt === null ? [note.id] : []));
   // A global id, such as `gid://gitlab/DiscussionNote/7`.
-  const ids = new Set(unedited.map(({ id }) => id.slice(id.lastIndexOf("/") + 1)));
+  const ids = new Set(unedited.map((id) => id.slice(id.lastIndexOf("/") + 1)));
   return notes.filter(({ id }) => !ids.has(id));
 }
