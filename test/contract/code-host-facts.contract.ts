@@ -187,6 +187,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     // Times with whole seconds do not tell such an edit, which anybody with write access can make.
     await forge.editComment(repository, two.number, changed, "bo", "svc sync");
     await nextSecond();
+    forge.react(repository, one.number, first, "bo");
     await forge.editComment(repository, one.number, edited, "ana", "svc unlock");
     const head = await forge.push(repository, two.number, { "recent/2.txt": "3" });
     const {

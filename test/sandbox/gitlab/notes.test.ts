@@ -48,6 +48,9 @@ describe("notes", () => {
     const [first] = world.forge.changeRequest(repository, number).comments;
     await world.forge.editComment(repository, number, first?.id ?? "", "ana", "one, later");
     expect(await list("?order_by=updated_at")).toEqual(["one, later", "two", "added 1 commit"]);
+    const [, second] = world.forge.changeRequest(repository, number).comments;
+    world.forge.react(repository, number, second?.id ?? "", "ana");
+    expect(await list("?order_by=updated_at")).toEqual(["two", "one, later", "added 1 commit"]);
     expect(world.forge.violations).toEqual([]);
   });
 
