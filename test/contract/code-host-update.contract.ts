@@ -58,6 +58,21 @@ export function updateContract(under: () => CodeHostUnderTest): void {
     );
   });
 
+  test("what changes while the host's limit holds the update up is looked at again", async () => {
+    const change = await behind();
+    const { forge, repository, host, paths } = under();
+    await forge.pushToBranch(repository, `other-${made}`, {});
+    const act = () => forge.retarget(repository, change.number, `other-${made}`);
+    const branch = new RegExp(`/branches/${change.headBranch}$`);
+    forge.faults.add({ method: "GET", path: branch, times: 1, fault: { kind: "meanwhile", act } });
+    const fault = { kind: "status", status: 429, headers: { "retry-after": "7" } } as const;
+    forge.faults.add({ method: "PUT", path: paths.update, times: 1, fault });
+    expect(await sent(async () => expect(await host.updateBranch(change)).toEqual(refused(/changed meanwhile/)))).toBe(
+      1,
+    );
+    expect((await under().read(change.number)).headRevision).toBe(change.headRevision);
+  });
+
   test("a branch that the host protects is not pushed to, and the host is not asked to", async () => {
     const change = await behind();
     const { forge, repository, host } = under();

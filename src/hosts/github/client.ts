@@ -140,7 +140,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     requestTimeoutMs: options.requestTimeoutMs,
     isRead,
     isChecked: (method, { pathname }, body = "") =>
-      /\/pulls\/\d+\/merge$/.test(pathname) ||
+      /\/pulls\/\d+\/(?:merge|update-branch)$/.test(pathname) ||
       (method === "DELETE" && pathname.includes("/git/refs/heads")) ||
       /^\{"query":"[^"]*\benqueuePullRequest\(/.test(body),
     followsOwnRedirects: true,

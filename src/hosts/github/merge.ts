@@ -39,7 +39,7 @@ export function createMerges(
   return {
     merge: (change, confirm) =>
       inTurn(change, MERGE_WRITE, () => client.pastLimit(() => merge(client, change, confirm, clock))),
-    updateBranch: (change) => updateBranch(client, change, clock),
+    updateBranch: (change) => client.pastLimit(() => updateBranch(client, change, clock)),
     revert: async (change, asker) => revert(client, change, asker, (await self()).id),
   };
 }

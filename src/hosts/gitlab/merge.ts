@@ -31,7 +31,7 @@ export function createMerges(
 ): Pick<CodeHost, "merge" | "updateBranch" | "revert"> {
   return {
     merge: (change, confirm) => merge(client, change, confirm, clock),
-    updateBranch: (change) => updateBranch(client, change, clock),
+    updateBranch: (change) => client.pastLimit(() => updateBranch(client, change, clock)),
     revert: async (change, asker) => revert(client, change, asker, (await self()).id),
   };
 }
