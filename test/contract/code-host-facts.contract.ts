@@ -186,7 +186,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     const changed = await forge.comment(repository, two.number, "ana", "looks good");
     // Times with whole seconds do not tell such an edit, which anybody with write access can make.
     await forge.editComment(repository, two.number, changed, "bo", "svc sync");
-    await nextSecond();
+    forge.passTime(1000);
     forge.react(repository, one.number, first, "bo");
     await forge.editComment(repository, one.number, edited, "ana", "svc unlock");
     const head = await forge.push(repository, two.number, { "recent/2.txt": "3" });
@@ -245,7 +245,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     const look = async () => {
       const { heads } = await host.recentActivity({ repository }, since);
       marks.push(heads.find(({ change }) => change.number === number)?.activity);
-      await nextSecond();
+      forge.passTime(1000);
     };
     await look();
     await forge.comment(repository, number, "ana", "hello");
@@ -364,10 +364,4 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     const number = await forge.open({ repository, by: "ana", changes: {}, at, branch: "promote", base: "prod" });
     expect(await host.openWithHead(await under().read(number))).toEqual({ numbers: [number], cutOff: undefined });
   });
-}
-
-/** GitHub's times have no fractions of a second. */
-async function nextSecond(): Promise<void> {
-  const second = Math.floor(Date.now() / 1000);
-  while (Math.floor(Date.now() / 1000) === second) await new Promise((resolve) => setTimeout(resolve, 20));
 }

@@ -21,12 +21,6 @@ async function unheard(bot: Bot, act: () => Promise<unknown>): Promise<void> {
   bot.forge.connect({ url: `${bot.service.url}/webhook/${bot.host}`, secret: SECRET });
 }
 
-/** GitHub's times have no fractions of a second. */
-async function nextSecond(): Promise<void> {
-  const second = Math.floor(Date.now() / 1000);
-  while (Math.floor(Date.now() / 1000) === second) await new Promise((resolve) => setTimeout(resolve, 20));
-}
-
 async function reconcile(bot: Bot): Promise<void> {
   await bot.service.reconcile();
   await bot.idle();
@@ -199,7 +193,7 @@ describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
     const one = await bot.open(changeOf(["web"]));
     await unheard(bot, async () => {
       const id = await bot.forge.comment(REPOSITORY, one, "ana", "looks good");
-      await nextSecond();
+      bot.forge.passTime(1000);
       await bot.forge.editComment(REPOSITORY, one, id, "ana", "svc sync");
       await bot.forge.comment(REPOSITORY, one, "bo", "who runs svc sync?");
     });

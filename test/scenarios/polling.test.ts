@@ -8,12 +8,6 @@ import { applicationResource, asYaml, changeOf } from "./resources.js";
 
 const redis = ownRedis();
 
-/** GitHub's times have no fractions of a second. */
-async function nextSecond(): Promise<void> {
-  const second = Math.floor(Date.now() / 1000);
-  while (Math.floor(Date.now() / 1000) === second) await new Promise((resolve) => setTimeout(resolve, 20));
-}
-
 async function poll(bot: Bot): Promise<void> {
   await bot.service.poll();
   await bot.idle();
@@ -28,7 +22,7 @@ async function startPolled(options: BotOptions): Promise<Bot> {
   const bot = await startBot(options);
   deliverTo(bot, "/nowhere");
   await poll(bot);
-  await nextSecond();
+  bot.forge.passTime(1000);
   return bot;
 }
 
@@ -119,7 +113,7 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     const one = await bot.open(changeOf(["web"]));
     await poll(bot);
     for (const plans of [2, 3]) {
-      await nextSecond();
+      bot.forge.passTime(1000);
       await bot.close(one);
       await poll(bot);
       expect(await bot.locked(one)).toEqual([]);
@@ -153,7 +147,7 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     await poll(bot);
     await poll(bot);
     expect(bot.answers(one)[0]).not.toContain("as ready, then merge it");
-    await nextSecond();
+    bot.forge.passTime(1000);
     await bot.forge.markDraft(REPOSITORY, one, true);
     await poll(bot);
     expect(bot.answers(one)[0]).toContain("as ready, then merge it");
@@ -259,7 +253,7 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     await poll(bot);
     await poll(bot);
     expect(bot.answers(one)).toEqual([]);
-    await nextSecond();
+    bot.forge.passTime(1000);
     const id = await bot.forge.comment(REPOSITORY, one, "ana", "looks good");
     // GitHub's times do not tell such an edit from the comment.
     await bot.forge.editComment(REPOSITORY, one, id, "bo", "svc sync");
@@ -287,8 +281,9 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     deliverTo(bot, "/nowhere");
     const noted = () => bot.forge.requests.some(({ path }) => /\/(?:installation\/repositories|projects)$/.test(path));
     while (!noted()) await new Promise((resolve) => setImmediate(resolve));
-    await nextSecond();
-    await nextSecond();
+    // Waits for the end of the one that runs.
+    await bot.service.poll();
+    bot.forge.passTime(2000);
     const one = await bot.open(changeOf(["web"]));
     await poll(bot);
     expect(bot.lastComment(one)).toContain("## svc Plan");
@@ -325,7 +320,7 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     const bot = await startPolled(options);
     const one = await bot.open(changeOf(["web"]));
     await poll(bot);
-    await nextSecond();
+    bot.forge.passTime(1000);
     await bot.rename("acme/platform");
     await bot.comment(one, "svc plan");
     if (host === "hostb") await poll(bot);
