@@ -1,7 +1,6 @@
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import { type Posting, URGENCIES, type Urgency } from "../core/ports/code-host.js";
-import type { ContentLimit } from "../core/ports/stores.js";
 import { HOST_TITLES, type HostId } from "../names.js";
 import { HostRefusal } from "./host-answer.js";
 import type { HostParts } from "./host-module.js";
@@ -163,7 +162,15 @@ class Line {
     const { host, budget, clock, windows } = this.parts;
     const held = this.#heldUntil - clock.now().getTime();
     if (held > 0) return held;
-    const limits = limitsFor(rank, windows());
+    const limits = windows()
+      .flatMap(({ windowMs, max }) =>
+        URGENCIES.map((urgency) => ({
+          windowMs,
+          max: Math.max(1, Math.floor(max * SHARES[urgency])),
+          rank: rankOf(urgency),
+        })),
+      )
+      .filter((limit) => limit.rank >= rank);
     if (limits.length === 0) return 0;
     const taken = await budget.take(`${host}:${this.account}`, rank, limits);
     return taken.kind === "taken" ? 0 : Math.max(1, taken.freeInMs);
@@ -187,18 +194,6 @@ class Line {
 
 function rankOf(urgency: Urgency): number {
   return URGENCIES.length - 1 - URGENCIES.indexOf(urgency);
-}
-
-function limitsFor(rank: number, windows: readonly ContentWindow[]): readonly ContentLimit[] {
-  return windows
-    .flatMap(({ windowMs, max }) =>
-      URGENCIES.map((urgency) => ({
-        windowMs,
-        max: Math.max(1, Math.floor(max * SHARES[urgency])),
-        rank: rankOf(urgency),
-      })),
-    )
-    .filter((limit) => limit.rank >= rank);
 }
 
 function tooLong(host: HostId): HostFailure {

@@ -53,7 +53,10 @@ function said(notification: Notification, { hostWords }: MessageParts): Said {
     case "run-ended":
       return runEnded(notification, hostWords[notification.change.host].command);
     case "locks-released":
-      return locksReleased(notification);
+      return {
+        headline: `🔓 ${changeRequestName(notification.change)}: ${notification.by}, an administrator, released its ${notification.applications.length === 1 ? "lock" : "locks"}`,
+        lines: notification.applications,
+      };
     case "merged":
       return merged(notification);
     case "rolled-out":
@@ -106,13 +109,6 @@ const OUTCOMES: Readonly<Record<RunEnded["applications"][number]["outcome"], str
 };
 
 type Of<Kind extends Notification["kind"]> = Extract<Notification, { readonly kind: Kind }>;
-
-function locksReleased({ change, by, applications }: Of<"locks-released">): Said {
-  return {
-    headline: `🔓 ${changeRequestName(change)}: ${by}, an administrator, released its ${applications.length === 1 ? "lock" : "locks"}`,
-    lines: applications,
-  };
-}
 
 function merged({ change, head, applications }: Of<"merged">): Said {
   return { headline: `🔀 ${changeRequestName(change)} was merged${atCommit(head)}`, lines: applications };

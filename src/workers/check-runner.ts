@@ -92,7 +92,14 @@ export function createCheckRunner({ folder: parent, clock, log, onEnd }: CheckRu
       const { end, output } = await runCheckProcess({
         program,
         arguments: rest,
-        environment: environmentOf(order, baseFile),
+        environment: {
+          ...Object.fromEntries(order.check.env.map(({ name, value }) => [name, value])),
+          SVC_APPLICATION: order.application,
+          SVC_REPOSITORY: order.repository,
+          SVC_NUMBER: String(order.number),
+          SVC_NAMESPACE: order.namespace,
+          SVC_BASE_FILE: baseFile,
+        },
         folder: work,
         input: order.head,
         timeoutMs: check.timeout,
@@ -149,20 +156,6 @@ function keyOf(order: CheckOrder): string {
   const { application, namespace, repository, number, head, base } = order;
   const parts = [name, command, env, timeout, application, namespace, repository, number, head, base];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
-}
-
-function environmentOf(
-  { check, application, repository, number, namespace }: CheckOrder,
-  baseFile: string,
-): Readonly<Record<string, string>> {
-  return {
-    ...Object.fromEntries(check.env.map(({ name, value }) => [name, value])),
-    SVC_APPLICATION: application,
-    SVC_REPOSITORY: repository,
-    SVC_NUMBER: String(number),
-    SVC_NAMESPACE: namespace,
-    SVC_BASE_FILE: baseFile,
-  };
 }
 
 /** A name is looked up in svc's own PATH: the program has none. */

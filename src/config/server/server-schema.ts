@@ -42,7 +42,11 @@ export function serverSchema(readFile: ReadFile, readVariable: ReadVariable) {
     auth: authSection().prefault({}).describe("login for the web pages"),
     application_repositories: applicationRepositories(),
     projects: projects(),
-    sync_requirements: requiredAtLeast(),
+    sync_requirements: syncRequirements()
+      .prefault([])
+      .describe(
+        "what single applications require at least, whichever repository deploys them: a repository's file may require more, and lifts nothing of it. With both hosts configured, people and teams have the host's prefix, as in `github:ana`",
+      ),
     sensitive_kinds: sensitiveKinds(),
     checks: checksSection(readVariable),
     notifications: notificationsSection(),
@@ -309,14 +313,6 @@ function afterMergeSection() {
 
 const KIND = /^[A-Z][A-Za-z0-9]{0,62}(?:\.[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?)?$/;
 const LABEL = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,315}(?:=[A-Za-z0-9._-]{0,63})?$/;
-
-function requiredAtLeast() {
-  return syncRequirements()
-    .prefault([])
-    .describe(
-      "what single applications require at least, whichever repository deploys them: a repository's file may require more, and lifts nothing of it. With both hosts configured, people and teams have the host's prefix, as in `github:ana`",
-    );
-}
 
 /** A name of Kubernetes, of which an AppProject's resource has one. */
 const PROJECT = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;

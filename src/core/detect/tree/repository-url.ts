@@ -123,16 +123,12 @@ function address(
     .toLowerCase()
     .replace(/\.$/, "")
     .replace(/^(?:(?:ssh|altssh|www)\.)+(?=.)/, "");
-  const plain = plainPath(path);
-  return plainHost === "" || plain === "" ? undefined : { host: plainHost, path: plain, ...transport };
-}
-
-function plainPath(path: string): string {
-  return (percentDecoded(path) ?? path)
+  const plain = (percentDecoded(path) ?? path)
     .toLowerCase()
     .replace(/\/{2,}/g, "/")
     .replace(/^(?:~?\/)+/, "")
     .replace(/(?:\/|\.git)+$/, "");
+  return plainHost === "" || plain === "" ? undefined : { host: plainHost, path: plain, ...transport };
 }
 
 /** A text with its percent escapes read; undefined if one of them is malformed. */
