@@ -315,19 +315,14 @@ function rulesOf(identity: Identity, { settings }: Ruling): string {
 /** The places of applications by namespace. Two with the same rules in one place are enough: the member may be one of them. */
 function placesByNamespace(live: Live, rules: LiveRules): Places {
   const counts = new Map<string, number>();
-  const places = new Map<string, Identity[]>();
-  for (const { name, spec } of live.values()) {
-    const place = identityOf(name, spec);
-    const { cluster, namespace } = place.destination;
-    const key = JSON.stringify([cluster, namespace, rules.get(name)]);
+  const places = [...live.values()].map(({ name, spec }) => identityOf(name, spec));
+  const enough = places.filter(({ application, destination: { cluster, namespace } }) => {
+    const key = JSON.stringify([cluster, namespace, rules.get(application)]);
     const count = counts.get(key) ?? 0;
-    if (count === 2) continue;
     counts.set(key, count + 1);
-    const known = places.get(namespace);
-    if (known === undefined) places.set(namespace, [place]);
-    else known.push(place);
-  }
-  return places;
+    return count < 2;
+  });
+  return groupedBy(enough, ({ destination }) => destination.namespace);
 }
 
 /** The applications that deploy to the namespaces in which a member creates, changes or deletes something. */

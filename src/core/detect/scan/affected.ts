@@ -3,7 +3,7 @@ import { LABELS, REPOSITORY_FILE, TEMPORARY_NAME_PREFIX } from "../../../names.j
 import { type Application, type ApplicationSet, specText } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { type ChangeRequest, changeRequestKey } from "../../model/change-request.js";
-import { ChangedPaths, mapInTurns, nextTurn } from "../../model/collections.js";
+import { ChangedPaths, groupedBy, mapInTurns, nextTurn } from "../../model/collections.js";
 import { counted } from "../../model/host-words.js";
 import { canonicalJson, jsonEqual } from "../../model/json.js";
 import type { NotDeployed, UnreadFile } from "../../model/plan/plan.js";
@@ -361,36 +361,23 @@ function usable(side: Side, other: Side): Usable {
   const changed = side.found.find(({ content }) => !known.has(content)) ?? side.found[0];
   if (changed === undefined) {
     const file = lostIn(side, other);
-    if (file === undefined) return { application: undefined, file, problem: undefined };
-    const why = side.scan.unreadable.get(file)?.reason ?? "";
-    return { application: undefined, file, problem: `its Application resource in ${file} cannot be read: ${why}` };
+    const why = file === undefined ? undefined : side.scan.unreadable.get(file)?.reason;
+    return unusable(file, why && `its Application resource in ${file ?? ""} cannot be read: ${why}`);
   }
-  const { file } = changed;
+  const { application, file, problem } = changed;
   if (contentsOf(side.found).length > 1) {
     const files = [...new Set(side.found.map((one) => one.file))].join(", ");
-    return {
-      application: undefined,
-      file,
-      problem: `it is defined more than once and differently (${files}), so its definition cannot be told`,
-    };
+    return unusable(file, `it is defined more than once and differently (${files}), so its definition cannot be told`);
   }
-  if (changed.problem !== undefined) {
-    return {
-      application: undefined,
-      file,
-      problem: `its Application resource in ${file} is not complete: ${changed.problem}`,
-    };
-  }
-  return { application: changed.application, file, problem: undefined };
+  if (problem === undefined) return { application, file, problem };
+  return unusable(file, `its Application resource in ${file} is not complete: ${problem}`);
+}
+
+function unusable(file: string | undefined, problem: string | undefined): Usable {
+  return { application: undefined, file, problem };
 }
 
 /** The resources of a scan by application name, in the order of their files. */
 function byName(scan: ManifestScan): ReadonlyMap<ApplicationName, readonly FoundApplication[]> {
-  const found = new Map<ApplicationName, FoundApplication[]>();
-  for (const one of scan.applications) {
-    const known = found.get(one.application.name);
-    if (known === undefined) found.set(one.application.name, [one]);
-    else known.push(one);
-  }
-  return found;
+  return groupedBy(scan.applications, ({ application }) => application.name);
 }

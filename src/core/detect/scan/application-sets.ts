@@ -1,6 +1,7 @@
 import { type Application, type ApplicationSet, renderingSources, specEqual } from "../../model/application.js";
 import type { ApplicationName, Revision } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
+import { groupedBy } from "../../model/collections.js";
 import { isJsonObject, type Json, jsonEqual, type JsonObject } from "../../model/json.js";
 import type { ApplicationSetPreview } from "../../model/plan/plan.js";
 import type { Commits } from "../../ports/context.js";
@@ -103,14 +104,7 @@ function withoutEmptyBlocks(block: JsonObject): JsonObject {
 }
 
 function byName(scan: ManifestScan, nameOf: Naming): ReadonlyMap<string, readonly FoundApplicationSet[]> {
-  const found = new Map<string, FoundApplicationSet[]>();
-  for (const one of scan.applicationSets) {
-    const name = nameOf(one.set.namespace, one.set.name);
-    const known = found.get(name);
-    if (known === undefined) found.set(name, [one]);
-    else known.push(one);
-  }
-  return found;
+  return groupedBy(scan.applicationSets, ({ set }) => nameOf(set.namespace, set.name));
 }
 
 interface Pair {

@@ -1,3 +1,4 @@
+import { groupedBy } from "../../model/collections.js";
 import { isJsonObject, jsonEqual, type JsonObject, sortedKeys } from "../../model/json.js";
 import type { AgainstCluster, ManifestDiff, ObjectNote } from "../../model/plan/manifest-diff.js";
 import type { LiveState } from "../../ports/deployer.js";
@@ -371,11 +372,8 @@ function compareWithCluster(
 }
 
 function notes(said: readonly (readonly [Sides, readonly string[]])[]): readonly ObjectNote[] {
-  const objects = new Map<string, Sides[]>();
-  for (const [one, texts] of said) {
-    for (const what of texts) objects.set(what, [...(objects.get(what) ?? []), one]);
-  }
-  return [...objects].map(([what, some]) => ({ what, objects: titles(some) }));
+  const all = said.flatMap(([one, texts]) => texts.map((what) => ({ ...one, what })));
+  return [...groupedBy(all, ({ what }) => what)].map(([what, some]) => ({ what, objects: titles(some) }));
 }
 
 function titles(some: readonly Sides[]): readonly string[] {

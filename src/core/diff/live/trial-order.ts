@@ -1,5 +1,6 @@
 import { redact } from "../../../config/schema-parts.js";
 import type { ApplicationSpec, Manifest } from "../../model/application.js";
+import { groupedBy } from "../../model/collections.js";
 import { isList, ownMember } from "../../model/effect.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { ClusterCheck, UntriedObjects, RefusedObject } from "../../model/plan/cluster-check.js";
@@ -239,9 +240,8 @@ export function askedAbout({ objects, untried }: TrialOrder): ClusterCheck | und
 }
 
 function byReason(untried: TrialOrder["untried"]): readonly UntriedObjects[] {
-  const reasons = new Map<string, string[]>();
-  for (const { title, reason } of untried) reasons.set(reason, [...(reasons.get(reason) ?? []), title]);
-  return [...reasons].map(([reason, titles]) => ({ reason, titles }));
+  const reasons = groupedBy(untried, ({ reason }) => reason);
+  return [...reasons].map(([reason, objects]) => ({ reason, titles: objects.map(({ title }) => title) }));
 }
 
 const LONGEST_MESSAGE = 160;

@@ -1,6 +1,6 @@
 import type { Branches } from "../../detect/inputs/moving-sources.js";
 import { compareGenerated, type GeneratedChange, readAside } from "../../detect/scan/application-sets.js";
-import { NESTING } from "../../detect/scan/generators.js";
+import { mapGenerators } from "../../detect/scan/generators.js";
 import { type Application, type ApplicationSet, specEqual } from "../../model/application.js";
 import { applicationName, type ApplicationName } from "../../model/brand.js";
 import type { Member } from "../../model/effect.js";
@@ -47,26 +47,14 @@ export function withReads(
   return all.map((member) => ({ ...member, follows: [...new Set([...(member.follows ?? []), ...added])] }));
 }
 
-function settingsOf({ resource: { spec } }: ApplicationSet): ReadonlyMap<string, Json | undefined> {
+function settingsOf({ resource }: ApplicationSet): ReadonlyMap<string, Json | undefined> {
+  const { spec } = mapGenerators(resource, (options, kind) =>
+    kind === "list" ? without(options, "elements") : options,
+  );
   const members = new Map(Object.entries(isJsonObject(spec) ? spec : {}));
-  const { template } = Object.fromEntries(members);
+  const template = members.get("template");
   if (isJsonObject(template)) members.set("template", without(template, "spec"));
-  members.set("generators", withoutElements(members.get("generators"), NESTING));
   return members;
-}
-
-function withoutElements(generators: Json | undefined, levels: number): Json | undefined {
-  if (!Array.isArray(generators) || levels === 0) return generators;
-  return (generators as readonly Json[]).map((generator): Json => {
-    if (!isJsonObject(generator)) return generator;
-    const kinds = Object.entries(generator).map(([kind, options]): [string, Json | undefined] => {
-      if (!isJsonObject(options)) return [kind, options];
-      if (kind === "list") return [kind, without(options, "elements")];
-      if (kind !== "matrix" && kind !== "merge") return [kind, options];
-      return [kind, { ...options, generators: withoutElements(options.generators, levels - 1) }];
-    });
-    return Object.fromEntries(kinds);
-  });
 }
 
 function without(object: JsonObject, member: string): JsonObject {
