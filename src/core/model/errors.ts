@@ -151,6 +151,14 @@ export class HeadMoved extends Error {
   override readonly name = "HeadMoved";
 }
 
+/** Handles a rejection with `instead`, unless the signal was aborted: its reason is thrown then. */
+export function unlessAborted<R>(signal: AbortSignal, instead: (error: unknown) => R): (error: unknown) => R {
+  return (error) => {
+    signal.throwIfAborted();
+    return instead(error);
+  };
+}
+
 /** A message that is safe to show to people: that of our own classes, otherwise a general one. */
 export function safeMessage(error: unknown): string {
   if (

@@ -16,7 +16,7 @@ import { sameChangeRequest } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import { isOfReplaced } from "../model/deployment.js";
 import type { Member } from "../model/effect.js";
-import { safeMessage } from "../model/errors.js";
+import { safeMessage, unlessAborted } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
 import { type ApplicationPlan, isPlanOf, type NotDeployed, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject, Subject, UnreadableSubject } from "../model/subject.js";
@@ -347,13 +347,22 @@ export async function withPlannedDefinitions(
   const kept = found.subjects.filter(
     ({ name }) => planned.get(name)?.set === undefined && above.get(name) === undefined,
   );
-  const surveyed = new Set([...kept.map(({ name }) => name), ...notDeployedIn(found)]);
+  const surveyed = new Set([
+    ...kept.map(({ name }) => name),
+    ...found.notDeployed.map(({ application }) => application),
+  ]);
   const added = await allInTurns(
     deployed.filter((name) => !surveyed.has(name)),
     async (name): Promise<readonly (Subject | NotDeployed)[]> => {
       const parent = above.get(name);
       const given = planned.get(name) ?? (parent && { parent });
-      return given === undefined ? [] : [await readAnew(name, given, found, context)];
+      if (given === undefined) return [];
+      const reading = asSubject(name, given, found, context);
+      return [
+        await reading.catch(
+          unlessAborted(context.signal, (error) => ({ application: name, reason: safeMessage(error) })),
+        ),
+      ];
     },
   );
   const subjects = await allInTurns([...kept, ...added.flat()], async (subject): Promise<Subject | NotDeployed> => {
@@ -374,22 +383,4 @@ export async function withPlannedDefinitions(
     subjects: subjects.flatMap((one) => ("reason" in one ? [] : [one])),
     notDeployed: [...found.notDeployed, ...subjects.flatMap((one) => ("reason" in one ? [one] : []))],
   };
-}
-
-function notDeployedIn({ notDeployed }: Survey): readonly ApplicationName[] {
-  return notDeployed.map(({ application }) => application);
-}
-
-async function readAnew(
-  name: ApplicationName,
-  from: Pick<GivenDefinition, "parent" | "set">,
-  found: Survey,
-  context: FollowedSource,
-): Promise<LiveSubject | NotDeployed> {
-  try {
-    return await asSubject(name, from, found, context);
-  } catch (error) {
-    context.signal.throwIfAborted();
-    return { application: name, reason: safeMessage(error) };
-  }
 }

@@ -247,16 +247,7 @@ export function readsBeyondRunning(
   { repositoryUrls }: Pick<ChangeRequest, "repositoryUrls">,
   isPath?: IsPath,
 ): readonly string[] {
-  const known = running(projectOf(spec));
-  const more = addressesIn(spec, isPath).filter(
-    (one) => !repositoryUrls.includes(one) && known?.addresses.has(one) !== true,
-  );
-  const plugins = pluginsIn(spec).filter((one) => known?.plugins.has(one) !== true);
-  return [
-    ...(known === undefined ? [`the project ${projectOf(spec)}`] : []),
-    ...new Set(more.map(redactUserInfo)),
-    ...(plugins.length === 0 ? [] : ["what a plugin makes of other settings"]),
-  ];
+  return beyond(spec, running(projectOf(spec)), isPath, repositoryUrls);
 }
 
 /**
@@ -293,44 +284,47 @@ async function pathsAt(commit: Revision, spec: ApplicationSpec, { change, snapsh
       : /^\.{1,2}\//.test(entry) && !mayBeAddress(entry);
 }
 
-/** What the applications read that Argo CD runs and this repository defines, by project; undefined if none is in it. */
-type RunningReads = (project: string) => Reads | undefined;
+/** What the applications read that Argo CD runs and this repository defines, by project. */
+type RunningReads = (project: string) => Reads;
 
 interface Reads {
+  readonly projects: ReadonlySet<string>;
   readonly addresses: ReadonlySet<string>;
   readonly plugins: ReadonlySet<string>;
 }
 
+function readsOf(specs: readonly ApplicationSpec[]): Reads {
+  return {
+    projects: new Set(specs.map(projectOf)),
+    addresses: new Set(specs.flatMap((spec) => addressesIn(spec))),
+    plugins: new Set(specs.flatMap(pluginsIn)),
+  };
+}
+
 /** Reads the definitions of a project when it is first asked for. */
 export function runningReads(running: readonly Application[]): RunningReads {
-  const known = new Map<string, Reads | undefined>();
+  const known = new Map<string, Reads>();
   return (project) => {
-    if (known.has(project)) return known.get(project);
-    const specs = running.flatMap(({ spec }) => (projectOf(spec) === project ? [spec] : []));
-    const reads = {
-      addresses: new Set(specs.flatMap((spec) => addressesIn(spec))),
-      plugins: new Set(specs.flatMap(pluginsIn)),
-    };
-    known.set(project, specs.length === 0 ? undefined : reads);
-    return known.get(project);
+    const reads =
+      known.get(project) ?? readsOf(running.map(({ spec }) => spec).filter((spec) => projectOf(spec) === project));
+    known.set(project, reads);
+    return reads;
   };
 }
 
 /** What a definition reads that none of the known ones reads; nothing if one of them reads as much. */
 function beyondAll(spec: ApplicationSpec, known: readonly ApplicationSpec[], isPath: IsPath): readonly string[] {
-  const all = known.map((one) => beyond(spec, one, isPath));
+  const all = known.map((one) => (one === spec ? [] : beyond(spec, readsOf([one]), isPath)));
   return all.find((reads) => reads.length === 0) ?? all[0] ?? [];
 }
 
-function beyond(spec: ApplicationSpec, known: ApplicationSpec, isPath: IsPath): readonly string[] {
-  if (spec === known) return [];
-  const addresses = new Set(addressesIn(known));
-  const more = addressesIn(spec, isPath).filter((address) => !addresses.has(address));
-  const plugins = new Set(pluginsIn(known));
+/** @param own addresses that count as known. */
+function beyond(spec: ApplicationSpec, known: Reads, isPath?: IsPath, own: readonly string[] = []): readonly string[] {
+  const more = addressesIn(spec, isPath).filter((one) => !own.includes(one) && !known.addresses.has(one));
   return [
-    ...(projectOf(spec) === projectOf(known) ? [] : [`the project ${projectOf(spec)}`]),
-    ...more.map(redactUserInfo),
-    ...(pluginsIn(spec).every((plugin) => plugins.has(plugin)) ? [] : ["what a plugin makes of other settings"]),
+    ...(known.projects.has(projectOf(spec)) ? [] : [`the project ${projectOf(spec)}`]),
+    ...new Set(more.map(redactUserInfo)),
+    ...(pluginsIn(spec).every((one) => known.plugins.has(one)) ? [] : ["what a plugin makes of other settings"]),
   ];
 }
 

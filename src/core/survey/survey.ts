@@ -15,7 +15,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, changeRequestKey, sameChangeRequest } from "../model/change-request.js";
 import { allInTurns, nextTurn } from "../model/collections.js";
 import { byApplication, type Deployment, isDeployedAt } from "../model/deployment.js";
-import { safeMessage } from "../model/errors.js";
+import { safeMessage, unlessAborted } from "../model/errors.js";
 import type { NotDeployed } from "../model/plan/plan.js";
 import type { Subject, UnreadableSubject } from "../model/subject.js";
 import type { CommandContext, OpenedChange, Stoppable } from "../ports/context.js";
@@ -180,13 +180,8 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   const { change, settings, deployer, hostWords, signal } = around.context;
   const { name } = affected;
   const shown = shownOf(affected);
-  let live: LiveApplication | undefined;
-  try {
-    live = await deployer.findApplication(name, signal);
-  } catch (error) {
-    signal.throwIfAborted();
-    return { ...shown, kind: "unreadable", problem: safeMessage(error) };
-  }
+  const live = await deployer.findApplication(name, signal).catch(unlessAborted(signal, safeMessage));
+  if (typeof live === "string") return { ...shown, kind: "unreadable", problem: live };
   if (live === undefined) {
     if (affected.kind === "new") return newSubject(affected, around.context);
     if (affected.kind === "deleted") return { ...shown, kind: "deleted", live };
@@ -249,17 +244,14 @@ async function lookAtDriven(
   around: Surroundings,
 ): Promise<Subject | NotDeployed> {
   const { live, change } = claim;
+  const { signal } = around.context;
   const shown = shownOf(affected);
   const problem = affected.kind === "deleted" ? undefined : affected.problem;
   if (affected.kind !== "deleted" && problem === undefined) {
     const records = await endReplaced(live, around.recordsOf.get(live.name) ?? [], around.context);
     const past = { records, baseTip: around.baseTip.get(live.name) };
-    try {
-      return await liveSubject(affected, claim, past, around);
-    } catch (error) {
-      around.context.signal.throwIfAborted();
-      return { ...shown, kind: "unreadable", problem: safeMessage(error) };
-    }
+    const found = await liveSubject(affected, claim, past, around).catch(unlessAborted(signal, safeMessage));
+    return typeof found === "string" ? { ...shown, kind: "unreadable", problem: found } : found;
   }
   const follows = movingPositions(live.spec, change).length > 0;
   const foreign = affected.kind === "deleted" || !follows ? definitionObstacle(claim) : undefined;

@@ -13,7 +13,7 @@ import type { Application, ApplicationSet } from "../../model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
 import { allInTurns } from "../../model/collections.js";
 import type { Member } from "../../model/effect.js";
-import { DeployerFailure, safeMessage } from "../../model/errors.js";
+import { DeployerFailure, safeMessage, unlessAborted } from "../../model/errors.js";
 import { isJsonObject } from "../../model/json.js";
 import type { ApplicationSetPreview, SetFailure } from "../../model/plan/plan.js";
 import type { Stoppable } from "../../ports/context.js";
@@ -169,12 +169,7 @@ async function liveSets(
 ): Promise<readonly ApplicationSet[]> {
   const sides = changed.flatMap(({ base, head }) => [base, head]);
   if (sides.every((side) => readsOnlyKnown(side, undefined, change))) return [];
-  try {
-    return await deployer.listApplicationSets(signal);
-  } catch {
-    signal.throwIfAborted();
-    return [];
-  }
+  return deployer.listApplicationSets(signal).catch(unlessAborted(signal, () => []));
 }
 
 async function expand(set: ChangedApplicationSet, found: Survey, context: OwnedSource): Promise<Attempt> {

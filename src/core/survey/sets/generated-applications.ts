@@ -13,7 +13,7 @@ import { sameChangeRequest } from "../../model/change-request.js";
 import type { Check } from "../../model/check.js";
 import { allInTurns } from "../../model/collections.js";
 import { isOfReplaced } from "../../model/deployment.js";
-import { safeMessage } from "../../model/errors.js";
+import { safeMessage, unlessAborted } from "../../model/errors.js";
 import type { ApplicationSetPreview, NotDeployed, Preview, PreviewOrigin } from "../../model/plan/plan.js";
 import type { LiveSubject, Subject } from "../../model/subject.js";
 import type { Commits } from "../../ports/context.js";
@@ -175,15 +175,9 @@ async function readLive(
   name: ApplicationName,
   { deployer, signal }: Pick<DrivingSource, "deployer" | "signal">,
 ): Promise<LiveApplication | NotDeployed | undefined> {
-  try {
-    return await deployer.findApplication(name, signal);
-  } catch (error) {
-    signal.throwIfAborted();
-    return {
-      application: name,
-      reason: `its definition changes at the merge, and it could not be read: ${safeMessage(error)}`,
-    };
-  }
+  const unread = "its definition changes at the merge, and it could not be read";
+  const failed = (error: unknown) => ({ application: name, reason: `${unread}: ${safeMessage(error)}` });
+  return deployer.findApplication(name, signal).catch(unlessAborted(signal, failed));
 }
 
 /** Generated applications are shown only if this repository may drive them, because every set can render foreign sources. */
@@ -205,12 +199,8 @@ async function generatedObstacle(
   };
   const obstacle = drivingObstacle(claim);
   if (obstacle === undefined || set.base === undefined || !holdsResource) return obstacle;
-  try {
-    return drivingObstacle({ ...claim, owner: await deployer.findApplicationSet(set.base, signal) });
-  } catch {
-    signal.throwIfAborted();
-    return obstacle;
-  }
+  const owner = await deployer.findApplicationSet(set.base, signal).catch(unlessAborted(signal, () => undefined));
+  return drivingObstacle({ ...claim, owner });
 }
 
 function removedFrom(set: ChangedApplicationSet, name: ApplicationName, { subjects }: Known): NotDeployed | undefined {
