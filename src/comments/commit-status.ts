@@ -52,10 +52,7 @@ export function commitStatusOf(facts: StatusFacts, words: HostWords): StatusText
   }
 }
 
-/**
- * The status of a commit that is the head of these open change requests: the worst of theirs, which is named if there are
- * several. Of equals the lowest number is named, whoever writes it.
- */
+/** The status of a commit: the worst of these open change requests', which is named if there are several; of equals that of the lowest number. */
 export function worstOf([first, ...others]: readonly [OwnStatus, ...OwnStatus[]], words: HostWords): OwnStatus {
   if (others.length === 0) return first;
   const worst = others.reduce((worse, one) => (BADNESS[one.state] > BADNESS[worse.state] ? one : worse), first);

@@ -319,10 +319,7 @@ export function nextStepSentence(step: NextStep, change: Reader, words: HostWord
   return `${capitalised(nextStepClause(step, change, words, links))}.`;
 }
 
-/**
- * The next step as a paragraph; a command that can be given now stands in a fence of its own.
- * @param more what else there is to say after it.
- */
+/** The next step as a paragraph; a command that can be given now stands in a fence of its own, before `more`. */
 export function nextStepText(
   step: NextStep,
   change: Reader,

@@ -18,10 +18,7 @@ import { isUrgent, type PreviewGroup, previewsBlocks } from "./plan-previews.js"
 /** The most comments of one plan. What does not fit is counted, and its first names are listed. */
 export const MAX_PARTS = 8;
 
-/**
- * Puts dangerous applications and those with failed checks first. Folds applications that are like an earlier one, and
- * unchanged ones, unless there is more to say about them.
- */
+/** Puts dangerous applications and failed checks first, and folds unchanged ones and those like an earlier one, unless there is more to say. */
 export function arrange(applications: readonly ApplicationPlan[]): readonly Arranged[] {
   const dangerous = applications.filter(comesFirst);
   const safe = applications.filter((one) => !comesFirst(one));
@@ -128,10 +125,7 @@ interface LayoutOptions extends ApplicationOptions {
 
 const NO_DIFFS: DiffRooms = new Map();
 
-/**
- * The applications of a plan with the diffs that there is room for: in one comment, or in as many as a plan may have.
- * @param share how many comments the applications, and again the diffs, may fill.
- */
+/** The applications of a plan with the diffs that there is room for; they may fill `share` comments, and the diffs as many again. */
 export function layOut(
   { arranged, groups }: Laid,
   { before, between, after }: Around,

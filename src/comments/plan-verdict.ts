@@ -40,10 +40,7 @@ export interface VerdictOptions {
   readonly present?: Present | undefined;
 }
 
-/**
- * The first line of a plan and its table. What the block of an only application says, the line does not repeat.
- * @param alike the applications in their order; see `alike`.
- */
+/** The first line of a plan and its table, without what the block of an only application says. @param alike see `alike`. */
 export function overviewOf(
   plan: Plan,
   alike: readonly (readonly ApplicationPlan[])[],

@@ -121,10 +121,7 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
   });
 }
 
-/**
- * The same blocks with the next step in the first comment, the only one of several that is edited later. The footer says what
- * stays true.
- */
+/** The same blocks with the next step in the first comment, the only one of several that is edited later. */
 function stepFirst(
   blocks: readonly Block[],
   { before }: { readonly before: readonly Block[] },

@@ -35,10 +35,7 @@ export async function publish(
   return first;
 }
 
-/**
- * Edits the progress comment, or posts a new one if it cannot be edited: the answer must be seen. An edit may be sent twice, and the
- * old comment would go on saying that the command runs.
- */
+/** Edits the progress comment, which would go on saying that the command runs, or posts a new one if it cannot be edited. */
 async function replace(
   host: Poster & Pick<CodeHost, "editComment">,
   change: ChangeRequestRef,
@@ -69,10 +66,7 @@ export interface PublishPlanOptions {
   readonly onPosted?: () => void;
 }
 
-/**
- * Posts the plan, then marks the comments of earlier plans as outdated and hides them. An automatic plan that affects nothing is
- * written into the comment of the last plan if that affected nothing either. @returns The id of the first comment.
- */
+/** Posts the plan, or writes it into the last one if neither affects anything, and hides earlier ones. @returns The id of the first comment. */
 export async function publishPlan(
   host: CodeHost,
   change: ChangeRequestRef,
@@ -140,10 +134,7 @@ function repeatable(body: string, current: readonly OwnComment[]): OwnComment | 
 
 type Poster = Pick<CodeHost, "postComment" | "listOwnComments">;
 
-/**
- * Posts a comment whose marker names run and part. If it is open whether it was posted, looks for it first; what certainly was
- * not is tried once more. @returns The id. @throws {HostFailure} if it could not be posted, or not be looked for.
- */
+/** Posts a comment whose marker names run and part, at most twice, and only if the first one is not there. @returns The id. @throws {HostFailure} */
 export async function postOnce(
   host: Poster,
   change: ChangeRequestRef,

@@ -46,10 +46,7 @@ export function errorCode(error: unknown): string | undefined {
   return typeof error.code === "string" ? error.code : undefined;
 }
 
-/**
- * The URL of a file shipped beside the code. Searches upwards for `package.json`, since sources and bundle lie at
- * different depths. @throws {Error}
- */
+/** The URL of a file shipped beside the code, below the nearest `package.json`: sources and bundle lie at different depths. @throws {Error} */
 export function shippedFile(path: string): URL {
   let folder = new URL(".", import.meta.url);
   while (!existsSync(new URL("package.json", folder))) {

@@ -71,10 +71,7 @@ export function matchesName(pattern: string, name: string): boolean {
   return compile(pattern).some((alternative) => matchesParts(alternative, parts) === "yes");
 }
 
-/**
- * Whether somebody may have meant this name too: an application `team-a` by `team-a/**`. Use it only where a match adds
- * something, such as a check.
- */
+/** Whether somebody may have meant this name too, as `team-a` by `team-a/**`; only for where a match adds something, such as a check. */
 export function mayMeanName(pattern: string, name: string): boolean {
   return matchesName(pattern, name) || matchesPath(pattern, name);
 }
@@ -137,10 +134,7 @@ function partMatcher(glob: string): PartMatcher {
   return (part) => linear.test(part);
 }
 
-/**
- * Makes each star but the last keep its first match. micromatch would try every combination, which is cubic for three
- * stars; since what follows a star has a fixed length, the same texts match.
- */
+/** Makes each star but the last keep its first match, instead of trying every combination: what follows a star has a fixed length. */
 function withoutBacktracking({ source }: RegExp): RegExp {
   const [start = "", ...rest] = source.split(STAR);
   const end = rest.pop();
@@ -149,10 +143,7 @@ function withoutBacktracking({ source }: RegExp): RegExp {
   return new RegExp(start + middle + STAR + end, "s");
 }
 
-/**
- * Answers `as-folder` if the pattern matches only what is below these parts. It goes back no further than to the last `**`, so that
- * the time is at most the product of both lengths.
- */
+/** Answers `as-folder` if the pattern matches only what is below these parts. The time is at most the product of both lengths. */
 function matchesParts(pattern: readonly PartMatcher[], parts: readonly string[]): "yes" | "as-folder" | "no" {
   let [at, part] = [0, 0];
   let retry: { readonly at: number; part: number } | undefined;

@@ -18,10 +18,7 @@ export class Wrong {
   constructor(readonly message?: string) {}
 }
 
-/**
- * Reads a value; `allowed` says what it may be. Messages never quote the value, which may be a secret. `.meta` adds
- * members of the JSON Schema; its `title` names the type for people.
- */
+/** Reads a value; `allowed` says what it may be. Messages never quote it. `.meta` adds members of the JSON Schema, and `title` for people. */
 export function leaf<T>(allowed: string, read: (input: unknown) => T | Wrong) {
   return z.unknown().transform((input, context): T => {
     const value = read(input);
@@ -211,10 +208,7 @@ const UNITS: Readonly<Record<string, number>> = { ms: 1, s: SECOND, m: MINUTE, h
 /** The longest duration that any setting accepts, in milliseconds. */
 export const LONGEST_DURATION = 365 * DAY;
 
-/**
- * Parses `30s`, `10m` or `1h30m` (units ms, s, m, h, d, w) to milliseconds; undefined for zero and for more than a
- * year.
- */
+/** Parses `30s`, `10m` or `1h30m` to milliseconds; undefined for zero and for more than a year. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 64 || !/^(?:\d+(?:ms|s|m|h|d|w))+$/.test(text)) return undefined;
   let total = 0;
@@ -339,10 +333,7 @@ const LONGEST_LINE = 16 * 1024;
 
 const compiled = new LRUCache<string, RE2JS>({ max: 1000 });
 
-/**
- * Explains why a text is not a pattern of `redact`; undefined if it is one. RE2's syntax
- * (https://github.com/google/re2/wiki/Syntax) matches in linear time.
- */
+/** Explains why a text is no pattern of `redact`, by the syntax of RE2, which matches in linear time; undefined if it is one. */
 export function redactionProblem(pattern: string): string | undefined {
   if (pattern.trim() === "") return "the expression is empty";
   if (pattern.length > LONGEST_PATTERN) return `the expression is longer than ${LONGEST_PATTERN} characters`;

@@ -241,10 +241,7 @@ export const NO_REPOSITORY_CONFIG: RepositoryConfig = { applications: [], syncRe
 
 export const NO_FILE: RepositoryConfigResult = { kind: "valid", config: NO_REPOSITORY_CONFIG };
 
-/**
- * Reads a repository's file. Does not expand `${NAME}`: the text may be hostile.
- * @param isPast whether a branch has this version already: what is wrong with its patterns of names is passed over
- */
+/** Reads a repository's file, without expanding `${NAME}`. @param isPast a branch has it already: what is wrong with patterns of names passes */
 export function parseRepositoryConfig(text: string, fileName: string, isPast = false): RepositoryConfigResult {
   const { tree, problems } = readYaml(text, fileName, LARGEST_FILE);
   if (tree === undefined) return { kind: "invalid", problems };

@@ -35,10 +35,7 @@ function strictestHealth(rules: readonly HealthRule[]): HealthRule | undefined {
   };
 }
 
-/**
- * What the policies of a change request require of an application. What the server's `floor` says of it is a default for those
- * that say nothing, and holds beside the others.
- */
+/** What the policies require of an application. What the server's `floor` says is a default for silent ones, and holds beside the others. */
 export function requirementsIn(
   policies: readonly RepositoryConfig[],
   application: RuledApplication,
@@ -84,10 +81,7 @@ function requirementsOf(
   };
 }
 
-/**
- * What another file adds to the requirements of an application. Where it sets no `health_timeout` or `on_failure`, it takes those that
- * hold already.
- */
+/** What another file adds to the requirements of an application; it takes over the `health_timeout` and `on_failure` that it does not set. */
 export function requiredBeside(
   { health }: Requirements,
   application: RuledApplication,

@@ -71,9 +71,7 @@ const SCHEME = /^https?:\/\//i;
 /** Argo CD's own cluster: https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/#clusters */
 const OWN_CLUSTER = ["https://kubernetes.default.svc", "in-cluster"];
 
-/**
- * Compares a pattern with a cluster's address or name. Which belong together is known only for Argo CD's own cluster.
- */
+/** Compares a pattern with a cluster's address or name, which are both known only of Argo CD's own cluster. */
 function clusterMatch(pattern: string, cluster: string | undefined): RuleMatch {
   if (cluster === undefined || cluster === "") return "possible";
   const text = cluster.replace(/\/+$/, "");

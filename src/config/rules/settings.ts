@@ -118,10 +118,7 @@ export function resolveSettings(
 
 const BROKEN_DEFAULT = `${REPOSITORY_FILE} is broken on the default branch, and every application requires one until it is put right there`;
 
-/**
- * Computes the answer once per application, because a plan asks a dozen times. `definedIn` does not matter: it only adds the rules of
- * other repositories, and the answers are about those of this repository and of the server.
- */
+/** Computes the answer once per application, because a plan asks a dozen times; `definedIn` only adds rules of other repositories. */
 function oncePerApplication<Rest extends readonly (string | undefined)[], T>(
   answer: (application: RuledApplication, ...rest: Rest) => T,
 ): typeof answer {
@@ -217,10 +214,7 @@ function lastPart(name: string): string {
 const LONGEST_NOTE = 400;
 const MOST_NOTES = 10;
 
-/**
- * Describes what the change request changes in the repository's file. See `resolveSettings` for when it takes effect.
- * @param before Rules of the base branch; undefined if no version of its file could be read.
- */
+/** Describes what the change request changes in the repository's file. @param before undefined if no version of the base's could be read. */
 export function policyNotes(
   before: RepositoryConfig | undefined,
   base: RepositoryConfigResult,

@@ -22,9 +22,7 @@ export interface AppManifest extends Omit<z.output<typeof manifestSchema>, "hook
   readonly default_events?: readonly string[];
 }
 
-/**
- * Reads the App of `app.yml` for one installation of svc. @param name Name of the App; undefined means that of the file.
- */
+/** Reads the App of `app.yml` for one installation of svc, with another name if one is given. */
 export function appManifest(app: {
   readonly name: string | undefined;
   /** Its home page. */

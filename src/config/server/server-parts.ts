@@ -67,10 +67,7 @@ function poll() {
     );
 }
 
-/**
- * At most one placeholder per path part, and always the application: branch rules may require a deployment to an
- * environment, so two applications must never share one.
- */
+/** At most one placeholder per path part, and always the application: two applications must never share an environment. */
 const PLACEHOLDER = String.raw`\{(?:cluster|namespace|application)\}[A-Za-z0-9._-]*`;
 const SEGMENT = String.raw`(?:[A-Za-z0-9._-]+(?:${PLACEHOLDER})?|${PLACEHOLDER})`;
 const ENVIRONMENT_NAME = new RegExp(String.raw`^(?=.{1,100}$)(?=.*\{application\})${SEGMENT}(?:/${SEGMENT})*$`);

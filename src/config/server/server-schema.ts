@@ -144,9 +144,7 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Variables that every check gets, besides those its entry names. */
 const CHECK_VARIABLES = ["SVC_APPLICATION", "SVC_REPOSITORY", "SVC_NUMBER", "SVC_NAMESPACE", "SVC_BASE_FILE"] as const;
 
-/**
- * `checks`: programs that examine what a plan renders. Only the server's file has them, since they run on its machine.
- */
+/** `checks`: programs that examine what a plan renders; in the server's file alone, since they run on its machine. */
 function checksSection(readVariable: ReadVariable) {
   return listOf(check(readVariable), MOST_CHECKS)
     .superRefine((checks, context) => {
@@ -220,10 +218,7 @@ const RECEIVER_NAME = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 /** Each receiver holds a connection to Redis. */
 const MOST_RECEIVERS = 20;
 
-/**
- * `notifications`: who learns what was deployed. Only the server's file has it, so a repository's file can send
- * nothing anywhere.
- */
+/** `notifications`: who learns what was deployed; in the server's file alone, so that a repository's file sends nothing anywhere. */
 function notificationsSection() {
   const receiver = section({
     name: formed(

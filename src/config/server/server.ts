@@ -48,10 +48,7 @@ export function hostAddresses({ hosta, hostb }: Pick<ServerConfig, "hosta" | "ho
 
 type Addresses = Readonly<Record<HostId, string | undefined>>;
 
-/**
- * Whether people log in with accounts of the server whose change requests svc serves. Ids of accounts mean nothing on
- * another GitLab instance; GitHub logins always use the addresses of `hosta`.
- */
+/** Whether people log in with accounts of the server whose change requests svc serves: ids mean nothing on another GitLab instance. */
 export function logsInWith(host: HostId, { auth, hostb }: LoginConfig): boolean {
   switch (host) {
     case "hosta":
