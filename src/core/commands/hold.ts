@@ -165,10 +165,7 @@ export function reasonProblem(text: string): string | undefined {
   return /[\p{Cc}\p{Cf}\u2028\u2029]/u.test(reason) ? "must be one line of text" : undefined;
 }
 
-/**
- * When a hold ends: after a duration, at a time of this day in the time zone, or at a time by ISO 8601; a day from now without
- * a text. `problem`: `must …`.
- */
+/** When a hold ends: after a duration, at a time of this day or by ISO 8601, or in a day without a text. `problem`: `must …`. */
 export function endOfHold(
   text: string | undefined,
   now: Date,

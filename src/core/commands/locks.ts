@@ -21,10 +21,7 @@ export type Locking = Pick<CommandContext, "locks" | "change" | "user" | "clock"
 /** Locks, and the queues for those that others hold. */
 type Queueing = Locking & Pick<CommandContext, "waiting">;
 
-/**
- * Writes the plan revision into the locks of evaluated applications, and waits in the queue for those that others hold.
- * Releases auto-synced ones that are proven unchanged, so that they do not block others.
- */
+/** Writes the plan revision into locks, queues for those that others hold, and releases auto-synced ones that are proven unchanged. */
 export async function settleLocks(
   applications: readonly ApplicationPlan[],
   taken: Map<ApplicationName, LockAttempt>,
@@ -48,10 +45,7 @@ export async function settleLocks(
   });
 }
 
-/**
- * Puts the change request in the queue for a lock of another one. The first of the queue tries once more: a lock that was
- * released before it joined is offered to nobody else.
- */
+/** Queues for a lock of another one. The first in the queue tries once more: a lock released before it joined is offered to nobody else. */
 async function awaitTurn(
   one: ApplicationPlan,
   taken: Map<ApplicationName, LockAttempt>,
@@ -121,10 +115,7 @@ async function waitsFor(
   return own.map(({ application }) => application);
 }
 
-/**
- * Whether a change request has a lock, waits for one, or is recorded as deployed, and so has to be closed even if its repository is
- * no longer served. @throws {StoreUnavailable}
- */
+/** Whether a change request locks, waits for or has deployed something, and so has to be closed even if not served. @throws {StoreUnavailable} */
 export async function isHolding(
   change: ChangeRequestRef,
   ports: Pick<CommandPorts, "locks" | "waiting" | "deployments" | "log">,
@@ -142,11 +133,7 @@ function heldBy(
   return [locks.list(change, skip), waitsFor(change, waiting, skip), deployments.ofChange(change, skip)] as const;
 }
 
-/**
- * Leaves the queues for locks that the change request does not wait for any more, or has by now: otherwise its own release
- * would be its turn.
- * @param planned What this plan looked at; undefined if it looked at everything.
- */
+/** Leaves the queues for locks that it does not wait for any more, or has by now. @param planned undefined if the plan looked at everything. */
 export async function leaveQueues(
   applications: readonly ApplicationPlan[],
   planned: ReadonlySet<string> | undefined,
@@ -222,10 +209,7 @@ async function nextOf(
   return found.flat();
 }
 
-/**
- * Releases the locks of a closed change request and takes it out of every queue. A merge also removes its records
- * "deployed, not merged"; a close without a merge keeps them, because the applications still run its commit.
- */
+/** Releases the locks and places in queues of a closed change request, and its records after a merge: without one, its commit still runs. */
 export async function close(
   change: ChangeRequestRef,
   merged: boolean,

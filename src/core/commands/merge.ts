@@ -137,10 +137,7 @@ async function judgeMerge(
   return { facts: all, bars: barsOf(judge("merge", all)) };
 }
 
-/**
- * The first reason of each application, beginning with those whose sync has just failed. Later stages are not listed: they are still
- * to come.
- */
+/** The first reason of each application, beginning with those whose sync has just failed; without later stages. */
 function hindrancesIn(bars: readonly Bar[], facts: Facts): readonly Hindrance[] {
   const { change, justFailed, applications, asker } = facts;
   const head = applicationName(shortRevision(change.headRevision));
@@ -222,10 +219,7 @@ interface Around {
   readonly records: readonly Deployment[];
 }
 
-/**
- * Why a planned application itself is no longer as planned; undefined if it is. A new, deleted or unreadable one has nothing to
- * compare.
- */
+/** Why a planned application itself is no longer as planned; undefined if it is, or has nothing to compare. */
 function selfDiffers(
   one: ApplicationPlan,
   { everyApplication, running, records }: Around,
@@ -279,10 +273,7 @@ function placeDiffers(members: readonly Member[], { running }: Around): string |
   return undefined;
 }
 
-/**
- * The noted result of a sync that was about to be merged. Decides again whether to merge: since then the change request
- * may have got another commit, lost its approval, or been closed.
- */
+/** The noted result of a sync that was about to be merged. Decides again whether to merge, since the change request may have changed. */
 export async function resumeSynced(result: SyncedResult, context: MergeSource): Promise<SyncedResult> {
   const { state } = context.change;
   if (state === "merged") return result;

@@ -34,11 +34,7 @@ export function isAddressed(body: string, word: string): boolean {
   return addressed(body, word) !== undefined;
 }
 
-/**
- * Reads a comment. Only the first line of its first top-level paragraph counts, and only if it starts with the command
- * word and is no prose; otherwise the result is undefined.
- * @param word The command word, in lower case.
- */
+/** Reads a comment: the first line of its first top-level paragraph, if that starts with the command word, in lower case, and is no prose. */
 export function parseComment(body: string, word: string): ParsedComment | undefined {
   const first = addressed(body, word);
   if (first === undefined) return undefined;
@@ -52,10 +48,7 @@ export function parseComment(body: string, word: string): ParsedComment | undefi
   return { kind: "not-a-command", guess: guessOf(meant), unknownOption: unknownOptionIn(meant) };
 }
 
-/**
- * Reads a comment that begins with `/svc` or `@svc` and a command: it is none, but its author may be told how to write it.
- * Undefined for any other comment.
- */
+/** Reads a comment with `/svc` or `@svc` and a command, whose author may be told how to write it; undefined for any other. */
 export function parseSigned(
   body: string,
   word: string,
@@ -275,10 +268,7 @@ function commandMeant(word: string, where: "at-end" | "with-more"): CommandName 
   return candidates.find((name) => nearest(plain, [name], name.length <= 4 ? 1 : 2) !== undefined);
 }
 
-/**
- * Reads the words behind the command word as kindly as possible. Undefined if an option is not understood: a command that
- * leaves out what somebody asked for is no good advice.
- */
+/** Reads the words behind the command word as kindly as possible; undefined if an option is not understood, which no advice may leave out. */
 function guessOf([first = "", ...rest]: readonly string[]): Guess | undefined {
   const name = commandMeant(first, rest.length === 0 ? "at-end" : "with-more");
   if (name === undefined) return undefined;
@@ -332,10 +322,7 @@ function namesIn(word: string): readonly string[] {
     .filter((part) => isApplicationName(part) || isSelecting(part));
 }
 
-/**
- * What a value of `-a` names: names, patterns and labels between commas, as a shell would hand them over without its
- * quotes. Undefined if a part of it is none of these.
- */
+/** The names, patterns and labels between the commas of a value of `-a`, without a shell's quotes; undefined if one is none of these. */
 function applicationsIn(value: string): readonly string[] | undefined {
   const parts = listParts(value.replace(/'([^']*)'|"([^"]*)"/g, "$1$2"));
   return parts.every((part) => isApplicationName(part) || isSelecting(part)) ? parts : undefined;

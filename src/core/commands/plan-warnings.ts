@@ -34,10 +34,7 @@ import type { Deployer } from "../ports/deployer.js";
 import { leftInCluster, type Question, staysInCluster, type Told } from "../render/live-diff-mode.js";
 import { findInputGaps } from "../survey/behind-base.js";
 
-/**
- * What a plan warns of besides the diff, and what a sync may be refused for. `withRecords` adds last what is deployed and not
- * merged.
- */
+/** What a plan warns of, and what a sync may be refused for; `withRecords` adds last what is deployed and not merged. */
 export async function warningsOf(
   subject: LiveSubject,
   context: Commits,
@@ -58,10 +55,7 @@ export async function warningsOf(
   };
 }
 
-/**
- * The warning about a definition that a parent gives, in place of the warnings about the application's own; undefined if no
- * parent does.
- */
+/** The warning about a definition that a parent gives, in place of those about its own; undefined if no parent does. */
 function givenTo({ definedBy, head, live }: LiveSubject): readonly string[] | undefined {
   if (definedBy === undefined) return undefined;
   if (specEqual(head.spec, live.spec)) return [];
@@ -131,10 +125,7 @@ const MOST_FILES = 50;
 const MOST_WORDS = 5;
 const WORDS_MS = 10_000;
 
-/**
- * Words that the change request writes into files of YAML and that Kubernetes reads otherwise than YAML 1.2. Hidden files
- * belong to other programs.
- */
+/** Words in changed files of YAML that Kubernetes reads otherwise than YAML 1.2; not in hidden files, which belong to other programs. */
 export async function otherWordNotes(
   { applications, applicationSets }: Pick<Detection, "applications" | "applicationSets">,
   { change, snapshot, compute, signal }: Pick<CommandContext, "change" | "snapshot" | "compute" | "signal">,

@@ -49,10 +49,7 @@ interface Planning {
   readonly context: CommandContext;
 }
 
-/**
- * Finds the affected applications, locks them, renders both sides and stores what differs. An aborted plan releases the
- * locks that it took.
- */
+/** Finds, locks and renders the affected applications, and stores what differs. An aborted plan releases the locks that it took. */
 export async function plan(command: Command<"plan">, context: CommandContext): Promise<CommandResult> {
   const locks = new Map<ApplicationName, LockAttempt>();
   const why = createLifting(context);

@@ -184,10 +184,7 @@ function over(operation: ApplicationSync): FollowedOperation {
   return { operation, confirm: () => Promise.resolve(operation) };
 }
 
-/**
- * Undoes what the earlier attempt wrote for an application that it did not start. The checks may refuse the rest of the run, and
- * then nothing else would put the definition back or end the record.
- */
+/** Undoes what the earlier attempt wrote for an application that it did not start: checks may refuse the rest of the run. */
 async function takeBack(
   { application, after }: StartedApplication,
   command: DeployingCommand,
@@ -273,10 +270,7 @@ async function followStarted(
   return over({ application, ...outcome, overridden, warnings: kept === undefined ? warnings : [...warnings, kept] });
 }
 
-/**
- * The rollback by which the earlier attempt took back what did not get healthy. Starts it if the attempt had not. Undefined if
- * there is none.
- */
+/** The rollback of what did not get healthy, started if the earlier attempt had not; undefined if there is none. */
 async function followUndo(
   live: LiveApplication,
   record: Deployment | undefined,

@@ -36,10 +36,7 @@ export function readLabelSelector(text: string): { readonly key: string; readonl
   return valid ? { key, value } : undefined;
 }
 
-/**
- * Reads the labels of all applications from Argo CD, for the command's label selectors. Labels in the repository do not count, since
- * the change request can set them. Without a label selector Argo CD is not asked.
- */
+/** Reads the labels of all applications from Argo CD, for label selectors: the change request can set those in the repository. */
 export async function labelsFor(
   { applications }: { readonly applications: readonly string[] },
   { deployer, clock, signal }: Pick<CommandContext, "deployer" | "clock" | "signal">,

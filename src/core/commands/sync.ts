@@ -322,10 +322,7 @@ const MOST_TOLD = 5;
 
 const MOST_MOVED_NAMED = 5;
 
-/**
- * Renders again what inputs that no content pins would make of the head now, and compares it with the plan: why the plan is
- * stale, by application. Renders nothing of applications whose inputs are pinned.
- */
+/** Why the plan is stale, by application: renders again what inputs that no content pins would make of the head now. */
 async function renderedOtherwise(
   subjects: readonly LiveSubject[],
   plan: Plan | undefined,

@@ -8,10 +8,7 @@ import type { CommandContext } from "../ports/context.js";
 
 type UpdateContext = Pick<CommandContext, "change" | "settings" | "host" | "hostWords" | "signal">;
 
-/**
- * Has the host bring the base branch into the head branch. Deploys and decides nothing: whatever comes of it is a new head,
- * which has to be planned, and approved where that is required.
- */
+/** Has the host bring the base branch into the head branch: a new head, which has to be planned, and approved where that is required. */
 export async function update(_command: unknown, context: UpdateContext): Promise<CommandResult> {
   const { change, settings, host, hostWords, signal } = context;
   const isBehind = change.mergeBase !== change.baseRevision;

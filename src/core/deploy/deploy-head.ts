@@ -51,10 +51,7 @@ interface HeadOptions {
   readonly context: DeployContext;
 }
 
-/**
- * Deploys the head, parents before their children, after writing a record of each deployment. A failed sync restores the
- * definition from before it; a success releases the lock.
- */
+/** Deploys the head, parents first, with a record of each deployment; a failure restores the definition, a success releases the lock. */
 export function deployHeads(targets: readonly HeadTarget[], options: HeadOptions): Promise<readonly ApplicationSync[]> {
   const { command, context, skipped } = options;
   const ordered = targets.map((target): DeployTarget & { readonly record: Deployment } => {
@@ -260,10 +257,7 @@ interface Restored {
   readonly sentence: string | undefined;
 }
 
-/**
- * Puts back the definition from before a deployment, `live`, if the one that the deployment wrote is still there. That of a sync stays
- * once it is merged.
- */
+/** Puts back the definition from before a deployment, `live`, if the one that it wrote is still there, and not merged. */
 export async function restoreSpec(
   live: Pick<LiveApplication, "name" | "spec">,
   written: ApplicationSpec,
@@ -322,10 +316,7 @@ export function blockedBy(after: readonly ApplicationName[], parents: readonly A
   );
 }
 
-/**
- * The application as it was read before the run; if a parent in the run has just written its definition, as it is now. That
- * definition must be the planned one.
- */
+/** The application as it was read before the run, or now if a parent has just written its definition, which must be the planned one. */
 async function findDefinition(
   subject: LiveSubject,
   parents: readonly ApplicationSync[],

@@ -52,10 +52,7 @@ interface DeployOptions {
   readonly between?: () => Promise<string | undefined>;
 }
 
-/**
- * Deploys to all targets, after noting for a later attempt what is about to start. Parents come first, since their sync writes
- * the definitions of their children; the rest runs in parallel.
- */
+/** Deploys to all targets, noted first for a later attempt: parents before the children whose definitions they write, the rest in parallel. */
 export async function deployAll(
   targets: readonly DeployTarget[],
   context: Pick<DeployContext, "noteStarted" | "progress">,
@@ -171,10 +168,7 @@ interface Ordered {
   readonly after: readonly ApplicationName[];
 }
 
-/**
- * Each application comes in the first level after those that it waits for, a circle last. Names outside of the run count as
- * done.
- */
+/** Each application comes in the first level after those that it waits for, a circle last; names outside of the run count as done. */
 export function levelsOf<T extends Ordered>(run: readonly T[]): readonly (readonly T[])[] {
   const levels: (readonly T[])[] = [];
   let left = run;

@@ -135,10 +135,7 @@ export async function endReplaced(
   return records.filter((record) => !replaced.includes(record));
 }
 
-/**
- * Does the same for all records of a change request, also where the Application is gone. One that cannot be read ends none.
- * @throws {StoreUnavailable}
- */
+/** The same for all records of a change request, also where the Application is gone; one that cannot be read ends none. @throws {StoreUnavailable} */
 export async function endReplacedOf(
   change: ChangeRequestRef,
   {

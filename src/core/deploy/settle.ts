@@ -42,10 +42,7 @@ export async function settleSync(
   ]);
 }
 
-/**
- * A success ends record and lock. Otherwise the head is no longer known to run, so that nothing is merged. Returns a sentence
- * for people if the store stays unavailable.
- */
+/** Ends record and lock on success; otherwise the head is no longer known to run. Returns a sentence if the store stays unavailable. */
 export async function settleRollback(
   application: ApplicationName,
   outcome: DeployOutcome["kind"],
@@ -145,10 +142,7 @@ async function writeOutcome(
 
 const PAUSES_MS = [500, 1000, 2000, 4000, 8000, 15_000];
 
-/**
- * Repeats a write for about half a minute while the store is unavailable. It must be idempotent: one that failed may have
- * happened. @throws {StoreUnavailable}
- */
+/** Repeats an idempotent write for about half a minute while the store is unavailable. @throws {StoreUnavailable} */
 export async function retryWhileUnavailable<T>(clock: Clock, write: () => Promise<T>): Promise<T> {
   for (const pause of PAUSES_MS) {
     try {
@@ -169,10 +163,7 @@ export function undoIdOf(runId: string): string {
   return `${runId}-rollback`;
 }
 
-/**
- * Deploys the target branch again, unless somebody else has deployed the application since. The record says so before the first
- * write: a later attempt follows this rollback and starts no second one.
- */
+/** Deploys the target branch again unless somebody else has deployed since; the record says so first, so that it starts once. */
 export async function undo(
   record: Deployment,
   failed: NotHealthySync,
@@ -310,10 +301,7 @@ export async function isMerged(change: ChangeRequestRef, host: Pick<DeployContex
 
 type Succeeded = Extract<ApplicationSync, { kind: "succeeded" }>;
 
-/**
- * The end of a sync whose operation succeeded, once the application is as healthy as its record asks. Otherwise it has failed:
- * its lock is kept, or it is rolled back.
- */
+/** The end of a sync whose operation succeeded, once the application is healthy; otherwise it has failed, and is kept or rolled back. */
 export async function confirmHealth(
   deployed: ApplicationSync,
   record: Deployment,
