@@ -269,7 +269,7 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     const bot = await startPolled(options);
     const one = await bot.open(changeOf(["web"]));
     const id = await bot.forge.comment(REPOSITORY, one, "ana", "svc help");
-    await nextSecond();
+    bot.forge.passTime(1000);
     bot.forge.react(REPOSITORY, one, id, "bo");
     await poll(bot);
     await poll(bot);

@@ -36,10 +36,7 @@ interface Cautions {
   readonly dangers: readonly Danger[];
 }
 
-/**
- * What is dangerous about these changes, the most dangerous first. The sentences contain untrusted names and no values.
- * `options` are the application's own sync options.
- */
+/** What is dangerous about these changes, the most dangerous first: untrusted names, no values. `options` are the application's sync options. */
 export function cautionsOf(changes: readonly TwoSides[], options: readonly string[]): Cautions {
   const found = changes
     .flatMap((change) => cautionsOfOne(change, options))
@@ -62,10 +59,7 @@ interface FoundRefusal {
   readonly text: string;
 }
 
-/**
- * Adds what Kubernetes itself refuses, behind the deletions. Its words replace those of our own rules about the same object;
- * where it is not sure they come last, and not at all beside our own.
- */
+/** Adds what Kubernetes refuses, behind the deletions and in place of our own words; what is not sure comes last, and not beside our own. */
 export function withRefusals({ cautions, dangers }: Cautions, found: readonly FoundRefusal[]): Cautions {
   const isOf = (danger: Danger, { title }: FoundRefusal) => danger.what === refuses(title);
   const sure = found.filter((one) => one.sure);

@@ -9,10 +9,7 @@ const MOST_SECTIONS = 40;
 const MOST_STEPS = 16;
 const LONGEST_STEP = 60;
 
-/**
- * Where two objects differ that are too large for a diff of their lines: a comment line for each section, with its numbers of
- * lines. Takes time in proportion to their size.
- */
+/** Where two objects differ that are too large for a diff of their lines: a comment line for each section, with its numbers of lines. */
 export function changedSections(base: JsonObject, head: JsonObject): readonly string[] {
   const root = compare(base, head, "");
   return root === undefined ? [] : expanded(root).map(sectionLine);
@@ -245,10 +242,7 @@ function coarse(said: string, base: JsonObject | undefined, head: JsonObject | u
   return sections.length === 0 ? `# ${said}` : [`# ${said} What changes:`, ...sections].join("\n");
 }
 
-/**
- * Writes an object exactly as the library `yaml` does, in a third of the time. The library is asked only for texts that may need
- * quotes, escapes or several lines.
- */
+/** Writes an object as the library `yaml` does, in a third of the time; asks it only for texts that may need quotes, escapes or lines. */
 function toYaml(value: JsonObject | undefined): string {
   if (value === undefined) return "";
   // The library writes a text with the marker of a document (`---`, `...`) differently at different depths.

@@ -195,10 +195,7 @@ export class FieldPath {
     return value;
   }
 
-  /**
-   * The object with this value; without a value, as in Argo CD, the object without the member and without parents that become
-   * empty.
-   */
+  /** The object with this value; without one, as in Argo CD, without the member and parents that become empty. */
   writtenTo(object: JsonObject, to: Json | undefined): JsonObject {
     const write = (value: Json | undefined, path: FieldPath): Json | undefined => {
       const step = this.steps[path.steps.length];
@@ -347,10 +344,7 @@ const SUFFIXES: ReadonlyMap<string, bigint> = new Map([
 
 const FORM = /^([+-]?)(\d{0,30})(?:\.(\d{0,30}))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?$/;
 
-/**
- * Compares two Kubernetes quantities (`1` and `1000m`, `1Gi` and `1024Mi`): negative, zero or positive. Undefined if one is
- * not a quantity. https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
- */
+/** Compares two Kubernetes quantities, such as `1` and `1000m`: negative, zero or positive; undefined if one is not a quantity. */
 export function compareQuantities(left: Json | undefined, right: Json | undefined): number | undefined {
   const [one, other] = [read(left), read(right)];
   if (one === undefined || other === undefined) return undefined;

@@ -54,10 +54,7 @@ export function meanTheSame({ identity, base, head }: TwoSides): boolean {
   return jsonEqual(base, head) || jsonEqual(withoutIdleOrder(identity, base), withoutIdleOrder(identity, head));
 }
 
-/**
- * Counts and shows the differences, dangerous ones first and hooks last: without values of Secrets, also of those that other
- * objects carry, without what looks secret in parameters of Applications, and without what is redacted.
- */
+/** Counts and shows the differences, dangerous ones first and hooks last, without values of Secrets, secret parameters and what is redacted. */
 export function summarise(
   changes: readonly Sides[],
   { syncOptions, basis, redact: patterns, all }: Origin,

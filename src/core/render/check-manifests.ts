@@ -33,10 +33,7 @@ const WRITING_DEADLINE_MS = 60_000;
 /** Characters of the output that a plan keeps. */
 const MOST_OUTPUT = 8 * 1024;
 
-/**
- * Runs the server's checks over what the head renders; none for sides that were not rendered. A check that cannot be run has
- * failed. @throws only the signal's reason.
- */
+/** Runs the server's checks over what the head renders; one that cannot be run has failed. @throws only the signal's reason. */
 export async function checkManifests(
   { name, head: { spec } }: LiveSubject,
   sides: CheckedSides,

@@ -169,10 +169,7 @@ function questionAbout(
   };
 }
 
-/**
- * What Kubernetes makes of objects that the cluster has. Server-side apply and a sync do not read nulls alike, so that an answer
- * about them says nothing.
- */
+/** What Kubernetes makes of objects that the cluster has, but for those with nulls, which a sync does not read alike. */
 function answersOf(tried: TriedInOrder | undefined): ObjectAnswers {
   const found = (tried?.order.objects ?? []).flatMap(({ object }, index) => {
     const trial = tried?.trials[index];

@@ -52,10 +52,7 @@ export interface PreviewSource extends CheckSource, OpenedChange {
 
 const NOTHING = jsonText<readonly Manifest[]>([]);
 
-/**
- * Renders a definition, and the one that it replaces, through temporary Applications with other names than those of a plan, so that
- * neither disturbs the other. @throws only the signal's reason.
- */
+/** Renders a definition and the one that it replaces, under temporary names that disturb no plan. @throws only the signal's reason. */
 export async function renderPreview(
   head: PreviewSide,
   base: PreviewSide | undefined,

@@ -70,10 +70,7 @@ export interface RenderSource
   readonly deployments: Pick<DeploymentStore, "ofApplication">;
 }
 
-/**
- * Requests all heads before the first base: the repo-server runs renders of one revision in parallel and makes others wait.
- * Automatic plans reuse what an earlier plan rendered from the same content for the base side.
- */
+/** Requests all heads before the first base: the repo-server runs renders of one revision in parallel and makes others wait. */
 export function createRenderLine(context: RenderSource): RenderLine {
   const started: { readonly subject: LiveSubject; readonly sides: Started }[] = [];
   let last: Promise<void> = Promise.resolve();
@@ -188,10 +185,7 @@ async function taskOf(
   return { request, subject, key, keep: locked, unpinned: inputs.unpinned };
 }
 
-/**
- * Renders the head of an application that this change request has locked, past Argo CD's cache if its inputs are not pinned.
- * Never rejects.
- */
+/** Renders the head of an application that is locked, past Argo CD's cache if its inputs are not pinned. Never rejects. */
 export async function renderHead(subject: LiveSubject, inputs: RenderInputs, context: RenderSource): Promise<Outcome> {
   try {
     const settings = await context.deployer.renderingSettings();

@@ -99,10 +99,7 @@ export function createRendersAhead(atOnce: number): RendersAhead {
   return new RendersOfLastPlan(AHEAD * atOnce);
 }
 
-/**
- * Leaves out what the change request has not locked any more, since another one may write its definition meanwhile, and what has
- * another definition by now, which may read something else.
- */
+/** Leaves out what is not locked any more, or has another definition by now, which may read something else. */
 async function askFor(
   renders: Remembered["renders"],
   change: ChangeRequest,

@@ -129,10 +129,7 @@ export function carriesParameters({ group, kind }: { readonly group: string; rea
   return group === "argoproj.io" && (kind === "Application" || kind === "ApplicationSet");
 }
 
-/**
- * Replaces each value that looks secret by a number. Equal values get equal numbers, so a change stays visible and its
- * values do not.
- */
+/** Replaces each value that looks secret by a number, equal ones by equal numbers, so that a change stays visible. */
 export function hideParameters(
   base: JsonObject | undefined,
   head: JsonObject | undefined,

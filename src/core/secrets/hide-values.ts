@@ -283,10 +283,7 @@ function areContainers(name: string, value: Json): boolean {
   return CONTAINERS.has(name) && (isList(value) ? value.some(runs) : runs(value));
 }
 
-/**
- * Whether a value has containers that run, which no Secret has. Anybody can write `kind: Secret` where the cluster drops unknown
- * members.
- */
+/** Whether a value has containers that run, which no Secret has: anybody can write `kind: Secret` where unknown members are dropped. */
 function holdsContainers(value: Json): boolean {
   if (isList(value)) return value.some(holdsContainers);
   if (!isJsonObject(value)) return false;

@@ -21,10 +21,7 @@ import type { CommandContext } from "../ports/context.js";
 import type { OpenedTree, RepositoryTree } from "../ports/snapshot.js";
 import { isDataKey, isMasked, isSecret, isSecretKind } from "./hide-values.js";
 
-/**
- * The keys of Secrets that change in plain manifests: in the files of an application with one source, a directory that Argo CD
- * applies as it stands in git. No value leaves this function.
- */
+/** The keys of Secrets that change in the plain manifests of an application with one source. No value leaves this function. */
 export async function secretsInGit(
   { base, head, live, sourceFile }: LiveSubject,
   { change: { baseRevision, headRevision }, snapshot }: Pick<CommandContext, "change" | "snapshot">,

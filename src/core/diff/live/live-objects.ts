@@ -143,10 +143,7 @@ export function normaliseLive(live: Manifest): JsonObject {
 
 const MASK = "++++++++";
 
-/**
- * A Secret with one mask for every value, anything else unchanged: Argo CD masks the values of each call separately, so masks of
- * a render and of the cluster must never be compared.
- */
+/** A Secret with one mask for every value: Argo CD masks those of each call separately, so that they must never be compared. */
 export function withEqualMasks(identity: ManifestIdentity, object: JsonObject): JsonObject {
   if (!isSecret(identity)) return object;
   const { data, stringData, ...rest } = object;
