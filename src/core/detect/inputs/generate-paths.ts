@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import type { Application } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
 import { ChangedPaths } from "../../model/collections.js";
@@ -31,7 +32,7 @@ interface GeneratePath {
 
 /**
  * The entries for a source with this path; undefined without the annotation. `/x` is relative to the root, any other entry
- * to the source's path, which is the root for a `ref` source. Paths that climb above the root stop there.
+ * to the source's path, which is the root for a `ref` source. A directory that climbs above the root stops there; a file or pattern matches nothing then.
  * https://argo-cd.readthedocs.io/en/stable/operator-manual/high_availability/#manifest-paths-annotation and
  * `GetSourceRefreshPaths` of Argo CD v3.5.
  */
@@ -47,7 +48,8 @@ export function generatePathEntries(
     // Only a relative entry is cleaned before it is used as a pattern.
     if (entry.startsWith("/")) return { directory: cleanPath(entry), pattern: entry, spaced };
     const directory = cleanPath(sourcePath, entry);
-    return { directory, pattern: `/${directory}`, spaced };
+    const climbs = posix.join(sourcePath, entry).startsWith("../");
+    return { directory, pattern: climbs ? `/../${directory}` : `/${directory}`, spaced };
   });
 }
 

@@ -30,7 +30,7 @@ test.each([
       ["apps/web/z", "/apps/web/z"],
     ],
   ],
-  ["../../../x", "apps/web", [["x", "/x"]]],
+  ["../../../x", "apps/web", [["x", "/../x"]]],
   ["//x", "apps/web", [["x", "//x"]]],
   ["*.yaml", "apps/web", [["apps/web/*.yaml", "/apps/web/*.yaml"]]],
   [".", "", [["", "/"]]],
@@ -126,6 +126,9 @@ describe("changed inputs that the annotation does not cover", () => {
     ["/./apps/../apps/base", ["apps/base/cm.yaml"], undefined, ""],
     ["../base/*.yaml", ["apps/base/cm.yaml"], undefined, ""],
     ["../../../../apps/base", ["apps/base/cm.yaml"], undefined, ""],
+    // An entry that climbs above the root stops there for what is below a directory, and matches no file itself.
+    ["../../../top.yaml", ["top.yaml"], ["top.yaml"], "/top.yaml"],
+    ["../../../*.yaml", ["top.yaml"], ["top.yaml"], "/top.yaml"],
     ["/", ["apps/base/cm.yaml"], undefined, ""],
     ["../..", ["apps/base/cm.yaml"], undefined, ""],
     ["/apps/b?se/c[lm].yaml", ["apps/base/cm.yaml"], undefined, ""],
