@@ -20,10 +20,7 @@ export function needsWriteAccess({ commandAccess }: Pick<Settings, "commandAcces
   return commandAccess === "write" || change.fork;
 }
 
-/**
- * The applications for which `allowed_users` and `allowed_teams` do not allow this person the command. Asks the host about
- * each list of teams once, and only if the login alone is not enough. If the host cannot answer, the person is barred.
- */
+/** The applications for which the lists do not allow this person the command, or the host cannot tell; each list of teams is asked once. */
 export async function barredFrom(
   command: AccessCommand,
   deployed: readonly Deployed[],

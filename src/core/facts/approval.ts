@@ -122,10 +122,7 @@ interface Answerable {
 /** Reverts of reverts that are followed. */
 const MOST_REVERTS = 5;
 
-/**
- * Whoever asked for a revert, and whoever had a hand in what it reverts: they count as its authors, whose approvals are worth
- * nothing, not even those of two of them.
- */
+/** Whoever asked for a revert, or had a hand in what it reverts: they count as its authors, even two of them together. */
 async function answerableFor(
   change: ChangeRequest,
   { reverts }: Pick<Authorship, "reverts">,
@@ -247,10 +244,7 @@ function cure(excluded: readonly (User | undefined)[]): string {
 /** Why the head's approval does not lift what is withheld of these applications; undefined if it does. */
 export type WhyWithheld = (deployed: readonly Deployed[]) => Promise<string | undefined>;
 
-/**
- * Decides whether the head was approved by somebody who may deploy the applications. Asks the host only when there is
- * something to decide, and then once.
- */
+/** Decides whether somebody who may deploy the applications has approved the head; asks the host once, and only if it has to. */
 export function createLifting(
   context: ApprovalContext & Omit<AccessContext, "user">,
   approvals: Approvals = createApprovals(context),
@@ -293,10 +287,7 @@ type RulesContext = Pick<ApprovalContext, "change"> & {
   readonly approvals: Approvals;
 };
 
-/**
- * What the head's approval lacks for a merge by svc because the head changes the repository's rules; undefined if nothing.
- * People whom the rules of before allow have to agree to the new ones.
- */
+/** What the head's approval lacks because it changes the repository's rules, to which people whom the old ones allow have to agree. */
 export async function missingForRules(context: RulesContext): Promise<string | undefined> {
   const { lists } = context.settings.rulesChange ?? {};
   if (lists === undefined) return undefined;

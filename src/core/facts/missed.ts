@@ -23,10 +23,7 @@ import type { CommandContext } from "../ports/context.js";
 import { type AccessContext, barredFrom } from "./access.js";
 import type { Approvals } from "./approval.js";
 
-/**
- * What the merge, or the sync of a parent, would deploy unseen: not evaluated, and not approved since a plan named it by somebody who may deploy it. The
- * host is asked only if there is something to lift, and about each list of teams once.
- */
+/** What the merge, or a parent's sync, would deploy unseen: not evaluated, nor approved since a plan named it by somebody who may deploy it. */
 export async function readMissed(
   plan: Plan,
   { approvals, ...context }: Omit<AccessContext, "user"> & { readonly approvals: Approvals },
@@ -130,10 +127,7 @@ function nameOf(one: MayMiss): ApplicationName {
   return applicationName(nameIn(one));
 }
 
-/**
- * Marks the sources whose commit no approver can have seen, because the head was approved before a plan showed that commit.
- * It reads the approvals, so it comes last in a plan: an approval that is given while svc plans has seen nothing of it.
- */
+/** Marks sources whose commit no approver can have seen. It comes last in a plan: an approval given while svc plans has seen nothing. */
 export async function markUnseen(
   applications: readonly ApplicationPlan[],
   earlier: Plan | undefined,
@@ -256,10 +250,7 @@ function isUntimedMiss(one: MayMiss): boolean {
   return one.missedAt === undefined && missOf(one) !== undefined;
 }
 
-/**
- * The same with the time that an earlier plan noted, if that shows the same.
- * @param known what the earlier plan has under its name.
- */
+/** The same with the time that an earlier plan noted in `known`, if that shows the same. */
 function keepMissed<T extends MayMiss>(one: T, known: readonly T[]): T {
   if (missOf(one) === undefined) return one.missedAt === undefined ? one : { ...one, missedAt: undefined };
   const same = known.find((before) => before.missedAt !== undefined && shownText(before) === shownText(one));
@@ -317,10 +308,7 @@ function shownText(one: MayMiss): string {
 
 const FAILURES: ReadonlySet<string> = new Set(["reason", "problem"]);
 
-/**
- * A failure without what differs each time that it happens: temporary paths, and words with digits in them (ports, times, ids,
- * hashes). Whoever approved it has seen nothing of what is behind it, and the commit is the same.
- */
+/** A failure without what differs each time: temporary paths, and words with digits. Whoever approved it has seen nothing behind it. */
 function kindOfFailure(text: string): string {
   const known = text.replace(/\/tmp\/[^\s:;,'"`)\]}]*/g, "#");
   return known.replace(/[\w-]+/g, (word) => (/\d/.test(word) ? "#" : word));

@@ -36,10 +36,7 @@ function hasBelow({ applications, sets }: Below, name: ApplicationName): boolean
   return applications.has(name) || sets.has(name);
 }
 
-/**
- * The Applications that a sync of these parents deletes if it prunes, since they, or their sets, left the files, and those that go
- * with them. Not those of another Argo CD in the cluster to which a parent deploys. Their locks are read last.
- */
+/** The Applications that a sync of these parents deletes if it prunes, and those that go with them, but for those of another Argo CD. */
 export async function leftOverIn(
   subjects: readonly Pick<LiveSubject, "name" | "live">[],
   context: LeftOverSource,
@@ -100,10 +97,7 @@ export function withPruned(plan: Plan, reached: readonly ReachedFacts[], running
   return { ...plan, applications };
 }
 
-/**
- * The plan with all that runs right below an application of which it does not tell what a rollback reaches: a commit that cannot be
- * rendered would be a way past the rules of the children.
- */
+/** The plan with all that runs below an application of unknown reach: a broken commit must not be a way past the children's rules. */
 async function withRunning(
   plan: Plan,
   running: readonly Application[],
@@ -156,10 +150,7 @@ export function forgottenPlan(change: ChangeRequest): Plan {
   return { change, head, baseBranch, plannedAt: "", ...effects, released: [], unread: [], notes: [] };
 }
 
-/**
- * The plan with what this change request deployed to its present target branch and the plan does not name, such as an application
- * that somebody gave another revision in Argo CD. Of another target branch, nobody knows the rules.
- */
+/** The plan with what was deployed to its present target branch and it does not name; of another branch, nobody knows the rules. */
 function withDeployed(
   plan: Plan,
   records: readonly Deployment[],
@@ -171,10 +162,7 @@ function withDeployed(
   return { ...plan, applications: [...plan.applications, ...added] };
 }
 
-/**
- * `boundAfresh` for a rollback, with all that it may reach. If it prunes, the rules of the children that only the cluster has hold as
- * well.
- */
+/** `boundAfresh` for a rollback, with all that it may reach; if it prunes, with the children that only the cluster has. */
 export async function boundToRollBack(
   plan: Plan,
   prunes: boolean,

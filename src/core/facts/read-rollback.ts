@@ -36,10 +36,7 @@ export interface RollbackTarget {
   readonly problem: string;
 }
 
-/**
- * Reads what a rollback has to know, right before its first call that deploys.
- * @param attempts to lock the applications; empty for a dry run.
- */
+/** Reads what a rollback has to know before its first call that deploys. @param attempts to lock the applications; empty for a dry run. */
 export async function readForRollback(
   command: Command<"rollback">,
   names: readonly ApplicationName[],

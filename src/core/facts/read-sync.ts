@@ -40,10 +40,7 @@ type SyncSource = SurveySource &
 
 type ConfirmingSource = SyncSource & BindingSource & Pick<CommandContext, "locks" | "holds" | "deployments" | "reload">;
 
-/**
- * Reads what a sync has to know besides what is stored. Renders nothing.
- * @param names what the command selects; of these, new and deleted applications are left out.
- */
+/** Reads what a sync has to know besides what is stored. @param names what the command selects; new and deleted ones are left out. */
 export async function readForSync(
   command: Command<"sync">,
   names: readonly ApplicationName[],
@@ -169,10 +166,7 @@ interface JudgedSync {
   readonly lifted: boolean;
 }
 
-/**
- * Reads again what may have changed since a sync was judged: head and base, access, approvals, locks, the live applications, and
- * which others there are.
- */
+/** Reads again what may have changed since a sync was judged. */
 export async function readAgain(
   { facts, subjects, everyApplication }: SyncReading,
   { plan: judged, lifted, command }: JudgedSync,

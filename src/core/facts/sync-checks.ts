@@ -28,10 +28,7 @@ interface Failed {
 
 type SyncCheckSource = RenderSource & CheckSource & Pick<CommandContext, "host">;
 
-/**
- * Finds the required checks that fail for these applications. The plan's results count where a sync certainly deploys what
- * they were made of; everything else is rendered and checked again.
- */
+/** The failing required checks: by the plan's results where a sync certainly deploys what they were made of, else by a new render. */
 export async function readSyncChecks(
   subjects: readonly LiveSubject[],
   plan: Plan | undefined,
@@ -74,11 +71,7 @@ function unlifted(application: ApplicationName, { failed, sentence }: SyncChecks
   return left.map(({ one }) => ({ sentence: `${sentence(one)}${unread}`, printed: firstLineOf(one) }));
 }
 
-/**
- * The required checks of what Argo CD deploys by itself once the application is synced. What the plan has no result for has
- * failed.
- * @param deployed what the sync deploys, which is checked by itself.
- */
+/** The required checks of what Argo CD deploys by itself after a sync; without a result they failed. @param deployed what the sync deploys */
 function reachedBy(
   reached: readonly Checked[],
   deployed: readonly ApplicationName[],

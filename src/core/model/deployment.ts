@@ -100,10 +100,7 @@ export interface OverdueChange {
   readonly since: string;
 }
 
-/**
- * The change requests of which something was deployed `afterMs` ago or earlier, also by a sync that failed: it may have applied
- * a part. Says nothing of whether they were merged meanwhile: ask the host.
- */
+/** The change requests of which something was deployed `afterMs` ago or earlier, merged or not, failed syncs included. */
 export function overdueChanges(records: readonly Deployment[], now: Date, afterMs: number): readonly OverdueChange[] {
   return [...groupedBy(records, ({ change }) => identityKey(change)).values()].flatMap((deployed) => {
     const oldest = deployed.reduce((first, one) => (one.timestamp < first.timestamp ? one : first));

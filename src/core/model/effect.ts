@@ -3,10 +3,7 @@ import type { ApplicationName, Revision } from "./brand.js";
 import type { Json, JsonObject } from "./json.js";
 import type { DefinedIn, RuledApplication } from "./settings.js";
 
-/**
- * Everything that one deployment changes: the application itself, and every application that it creates, changes or removes
- * through what it applies. Rules are asked of each member, since Argo CD acts on all of them.
- */
+/** Everything that one deployment changes: itself, and what it applies in turn. Rules are asked of each member, since Argo CD acts on all. */
 export interface Effect {
   /** The application itself comes first. */
   readonly members: readonly Member[];

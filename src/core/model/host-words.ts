@@ -25,10 +25,7 @@ export interface HostTerms {
 
 export type Sign = "/" | "@";
 
-/**
- * What every text for the people of one code host is written with. Plain data, because worker threads write texts too.
- * Replies that the specification quotes say "PR" on every host.
- */
+/** What every text for the people of one code host is written with, as plain data, since worker threads write texts too. */
 export interface HostWords extends HostTerms {
   /** What a comment begins with to be a command: `svc`, unless `server.command` says otherwise. */
   readonly command: string;
@@ -37,11 +34,7 @@ export interface HostWords extends HostTerms {
 /** The words of every host that svc knows, configured or not. */
 export type AllHostWords = Readonly<Record<HostId, HostWords>>;
 
-/**
- * A change request in a sentence for people who read another one: `PR #7` or `MR !7`; with its repository, `acme/deploy#7`,
- * if that is not the reader's.
- * @param words Those of the reader's host.
- */
+/** Names a change request for people who read another: `PR #7`, or with its repository `acme/deploy#7`. @param words Of the reader's host. */
 export function referenceTo(
   other: ChangeRequestRef,
   reader: Pick<ChangeRequestRef, "host" | "repository" | "repositoryId">,
@@ -51,10 +44,7 @@ export function referenceTo(
   return neighbours ? `${short} ${sigil}${other.number}` : changeRequestName(other);
 }
 
-/**
- * A sentence of ours. The reference to another change request stands apart, so that comments make a link of it alone; the words
- * around it may be a stranger's.
- */
+/** A sentence of ours with a reference to another change request apart, so that comments link it alone; its words may be a stranger's. */
 export type Message =
   | string
   | {

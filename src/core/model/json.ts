@@ -132,10 +132,7 @@ const FREE = new Set([
   ...["values", "valuesObject"],
 ]);
 
-/**
- * Every other member of an Application's or ApplicationSet's definition (Argo CD v3.5, `assets/swagger.json`), but for the
- * hosts that generators can ask.
- */
+/** Every other member of an Application's or ApplicationSet's definition (Argo CD v3.5, `assets/swagger.json`), without generators' hosts. */
 const NAMES: readonly string[] = [
   ...["accessTokenRef", "allBranches", "allowEmpty", "annotationSelector", "annotations", "api", "apiVersion"],
   ...["apiVersions", "appPasswordRef", "appSecretName", "applicationsSync", "applyNestedSelectors", "array"],

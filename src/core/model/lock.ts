@@ -39,10 +39,7 @@ export interface Lock {
   readonly sourceFile: string | undefined;
 }
 
-/**
- * Arguments of an acquire. Without a plan revision the lock keeps its plan revision and source file; with one it takes
- * both from here.
- */
+/** Arguments of an acquire; without a plan revision the lock keeps its plan revision and source file. */
 export type LockRequest = Omit<Lock, "timestamp">;
 
 /** Result of an acquire. `fresh`: the lock was not ours before. */

@@ -59,10 +59,7 @@ export type DefinedIn =
   /** A sentence on why nobody knows which one. */
   | { readonly kind: "unknown"; readonly reason: string };
 
-/**
- * An application as rules see it. What is undefined is not known, for instance because the application could not be read:
- * a rule that tightens then binds it, and one that loosens does not.
- */
+/** An application as rules see it. What is undefined is not known: a rule that tightens then binds it, and one that loosens does not. */
 export interface RuledApplication {
   /** `<name>`, or `<namespace>/<name>` outside Argo CD's own namespace. */
   readonly name: string;
@@ -92,10 +89,7 @@ interface RulesChange {
 
 /** What holds for one change request: server defaults, overridden by the repository files of base branch and default branch. */
 export interface Settings extends OwnSettings {
-  /**
-   * These settings with the rules of other repositories that define applications. Without them, whatever is defined there
-   * requires an approval. @param again reads once more what was read before.
-   */
+  /** These settings with the rules of repositories that define applications, which else require an approval. @param again reads them once more. */
   including(places: readonly DefinedIn[], again?: "again"): Promise<Settings>;
 }
 
@@ -128,10 +122,7 @@ export interface OwnSettings {
   /** Which repositories may introduce applications into an AppProject; any may into one that is not listed. */
   readonly projectRepositories: readonly { readonly project: string; readonly repositories: readonly string[] }[];
   readonly sensitiveKinds: readonly SensitiveKind[];
-  /**
-   * What a sync of this application requires: exact entry, else wildcard entry, else repository, else server.
-   * @param elsewhere whether the file of another repository requires that it gets healthy
-   */
+  /** What a sync requires: exact entry, wildcard entry, repository, server. @param elsewhere whether another repository's file requires health */
   requirementsFor(application: RuledApplication, elsewhere?: "healthy"): Requirements;
   /** Rules that each must allow a person this command for this application; if none, everyone who may give commands may. */
   accessTo(application: RuledApplication, command: AccessCommand): readonly AccessRule[];

@@ -136,10 +136,7 @@ export interface PlannedSource {
   readonly unseen: boolean;
 }
 
-/**
- * What the plan of a subject is made from. Argo CD does not say what it renders of other repositories: it is what it
- * compared last.
- */
+/** What the plan of a subject is made from; of other repositories, what Argo CD compared last. */
 export function plannedSources({ head, live }: LiveSubject, headRevision: Revision): readonly PlannedSource[] {
   const before = sourcesOf(live.spec);
   return sourcesOf(head.spec).map((source): PlannedSource => {

@@ -169,10 +169,7 @@ function missedBars({ missed = [], asker }: Facts, command: Judged): readonly Ch
   });
 }
 
-/**
- * Bars a sync and a merge while the plan lacks applications. A merge is also barred by a plan of another head, which other gates
- * hold against a sync, application by application.
- */
+/** Bars a sync and a merge while the plan lacks applications, and a merge by a plan of another head, which other gates hold against a sync. */
 function notPlanned({ plan, asker, change }: Facts, command: Judged): readonly ChangeBar[] {
   if (plan?.current === true || command === "sync") {
     return (plan?.lacks ?? []).map((application) => ({ application, reason: LACKED }));

@@ -176,10 +176,7 @@ function ruledOf({ application, members, definedIn }: Deployed): readonly RuledA
   return members.flatMap((member) => [member, ...member.boundAs].map(ruledAs));
 }
 
-/**
- * Everything that the merge or a sync deploys: planned, new, deleted and auto-synced applications, those that svc does not
- * deploy, and what ApplicationSets generate.
- */
+/** Everything that the merge or a sync deploys, also what svc does not deploy itself, and what ApplicationSets generate. */
 export function takingEffect(plan: Plan | undefined): readonly Deployed[] {
   if (plan === undefined) return [];
   const reach = reachIn(plan);

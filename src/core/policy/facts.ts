@@ -12,10 +12,7 @@ import type { BarredApplication, MemberNeed } from "../model/result.js";
 import type { AccessCommand, AccessRule, OwnSettings } from "../model/settings.js";
 import type { StageOf } from "../model/stage.js";
 
-/**
- * Everything that the gates ask about one change request, as plain JSON, so that a recorded state can be judged again.
- * What could not be read is named in `untold`, and bars whatever needs it.
- */
+/** Everything that the gates ask about one change request, as plain JSON to be judged again; `untold` names what could not be read. */
 export interface Facts {
   readonly change: ChangeRequest;
   /** The words of the change request's host. */

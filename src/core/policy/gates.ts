@@ -7,10 +7,7 @@ import type { ApplicationFacts, FactName, Facts, StoredFact } from "./facts.js";
 /** The action that is judged. `merge` decides about a merge by svc and about a green commit status. */
 export type Judged = AccessCommand | "update" | "revert" | "hold" | "release" | "merge";
 
-/**
- * In the order in which people should clear them: what makes other work worthless comes first, such as a push, which an
- * approval does not survive.
- */
+/** In the order in which people should clear them: first what makes other work worthless, such as a push. */
 export const GATES = [
   "closed",
   "fork",
@@ -71,10 +68,7 @@ export interface Barred {
   readonly only: Names;
 }
 
-/**
- * What makes a stored fact worthless: another head or base, other rules, a newer result of what was tried, or time in which
- * somebody else acted.
- */
+/** What makes a stored fact worthless: another head, base or rules, a newer result, or time in which somebody else acted. */
 export type Stale = "head" | "base" | "policy" | "result" | "time";
 
 interface RuleBase {

@@ -23,10 +23,7 @@ interface JudgedApplication {
   readonly bars: readonly Bar[];
 }
 
-/**
- * Decides what a command may do. Every refusal, commit status, advice and merge follows from this.
- * @param asks which gates are judged, if the facts of others have not been read yet.
- */
+/** Decides what a command may do: every refusal, commit status, advice and merge follows from this. @param asks which gates are judged. */
 export function judge(command: Judged, facts: Facts, asks: (gate: Gate) => boolean = () => true): Judgement {
   const concerned = concernedBy(command, facts);
   const gates = GATES.filter((gate) => asks(gate) && RULES[gate].commands.includes(command));

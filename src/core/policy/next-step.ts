@@ -66,10 +66,7 @@ function nextStepsFor(names: Names, given: Facts): ReadonlyMap<ApplicationName, 
   );
 }
 
-/**
- * Deploying the target branch again, unless others deployed these applications since and hold their locks.
- * @param unnamed the command means just these without naming them.
- */
+/** Deploying the target branch again, unless others hold these applications. @param unnamed the command means just these without naming them. */
 export function undoing(names: Names, facts: Facts, unnamed = false): NextStep {
   const named = new Set(names);
   const all = facts.applications.filter(({ application }) => named.has(application));

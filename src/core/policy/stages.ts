@@ -9,10 +9,7 @@ import { durationText, fullMinuteText } from "../model/time.js";
 import { approvalNeedsOf, awaits, isAtHead, ownLocksIn } from "./application-state.js";
 import type { ApplicationFacts, Facts } from "./facts.js";
 
-/**
- * Puts the applications that a plan's sync deploys into stages. An application is in the first stage whose pattern matches, or
- * else in the last one; if its sync deploys or removes something of a later stage, it is in that later stage.
- */
+/** Puts the applications of a sync into the first stage that matches, or the last; one that deploys something of a later stage goes there. */
 export function stagesOf(
   { applications }: Pick<Plan, "applications">,
   stages: readonly Stage[],

@@ -22,9 +22,6 @@ export interface CheckLimits {
 
 /** Runs the programs of checks, a few at a time, within their limits. */
 export interface CheckRunner {
-  /**
-   * What a program prints comes as it was printed, as far as it was kept. Whatever keeps it from running is an outcome too.
-   * @throws only the signal's reason.
-   */
+  /** What a program prints comes as it was, as far as it was kept; what keeps it from running is an outcome. @throws only the signal's reason. */
   run(order: CheckOrder, limits: CheckLimits): Promise<CheckOutcome>;
 }

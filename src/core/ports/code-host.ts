@@ -19,19 +19,13 @@ export interface CodeHost {
   readonly id: HostId;
   /** Our own account, requested once and cached. Proves that the credentials work. */
   self(): Promise<User>;
-  /**
-   * One small, uncached call with our credentials: proves that the host is reachable now. Returns the time by the host's clock;
-   * undefined if its answer has none.
-   */
+  /** One small, uncached call that proves that the host is reachable now. Returns the time by the host's clock, if its answer has one. */
   reach(): Promise<Date | undefined>;
   /** The version of a server that people run themselves; undefined for the vendor's own service. */
   version(): Promise<string | undefined>;
   /** When our token expires; undefined if it does not, or if the host does not tell. */
   tokenExpires(): Promise<Date | undefined>;
-  /**
-   * Until when what nobody waits for should ask nothing, since half of the calls that the host allows are used up and the rest is
-   * for what people ask for. Undefined if enough are left, or if the host has not told yet. Asks nothing.
-   */
+  /** Until when what nobody waits for should ask nothing, since half of the allowed calls are used up; undefined if not, or not told. Asks nothing. */
   scarceUntil(change: ChangeRequestRef): Date | undefined;
   /** Fresh facts from the API, never cached. */
   getChangeRequest(change: ChangeRequestRef, signal?: AbortSignal): Promise<ChangeRequest>;
@@ -95,15 +89,9 @@ export interface CodeHost {
    * @param confirm asked right before each try, how to merge; undefined if it may not be merged any more.
    */
   merge(change: ChangeRequest, confirm: () => Promise<MergeIntent | undefined>): Promise<MergeOutcome>;
-  /**
-   * Brings the tip of the base branch into the head branch, if the head is still `change.headRevision` and the base branch
-   * `change.baseBranch`, and waits up to a minute for another head. Not for forks.
-   */
+  /** Brings the base branch into the head branch, if both are still those of `change`, and waits up to a minute for another head. Not for forks. */
   updateBranch(change: ChangeRequest): Promise<UpdateOutcome>;
-  /**
-   * Opens a change request that reverts a merged one, and notes there who asked for it, so that `authorship` tells it; or finds
-   * the open one that it opened before.
-   */
+  /** Opens a change request that reverts a merged one, and notes who asked for it, for `authorship`; or finds the open one of before. */
   revert(change: ChangeRequest, asker: User): Promise<RevertOutcome>;
   /** Whether the host's environments show what is deployed. Without it `showDeployment` and `shownDeployment` are not called. */
   readonly showsDeployments: boolean;

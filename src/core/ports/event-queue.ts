@@ -38,10 +38,7 @@ export interface EventQueue {
    * had done something or ended the processes that ran it. @throws {StoreUnavailable}
    */
   knows(event: HostEvent): Promise<boolean>;
-  /**
-   * Pushes again what failed after it had done something, such as a sync whose result the host did not take. Gives up some hours
-   * after that. @throws {StoreUnavailable}
-   */
+  /** Pushes again, for some hours, what failed after it had done something, such as a sync without a posted result. @throws {StoreUnavailable} */
   pushUntold(): Promise<void>;
   /** Whether an event of this change request waits or runs on any replica. @throws {StoreUnavailable} */
   isBusy(change: ChangeRequestRef): Promise<boolean>;

@@ -61,10 +61,7 @@ export interface OutboxOptions {
 /** A receiver cannot ask for a longer pause, in milliseconds. */
 const LONGEST_ASKED_MS = 60 * 60_000;
 
-/**
- * What an attempt means for its message, and the pause before the next one; none after the last.
- * @param attempts How many there were, this one included.
- */
+/** What an attempt means for its message, and the pause before the next one. @param attempts How many there were, this one included. */
 export function afterAttempt(
   attempts: number,
   delivery: Delivery,

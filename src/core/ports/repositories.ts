@@ -21,10 +21,7 @@ export interface FetchOptions {
 export interface Repositories {
   /** Fetches head, base tip and merge base. @throws {HeadMoved} if the host's ref has another head than `change`. */
   open(change: ChangeRequest, source: CloneSource, options?: OpenOptions): Promise<RepositorySnapshot>;
-  /**
-   * Fetches the head of a change request that was opened here before, so that a following `open` need not. Never throws: the
-   * `open` that follows fetches again, and throws if that fails.
-   */
+  /** Fetches the head of a change request that was opened here before, so that a following `open` need not. Never throws. */
   fetchHead(change: ChangeRequestRef, source: CloneSource, options: FetchOptions): Promise<void>;
 }
 
@@ -46,10 +43,7 @@ export interface RepositorySnapshot {
   commitsBetween(from: Revision, to: Revision): Promise<CommitRange>;
   /** Whether git merges this commit's two parents, or the two commits in `of`, to exactly its tree. False if that is not certain. */
   isCleanMerge(commit: Revision, of?: readonly [Revision, Revision]): Promise<boolean>;
-  /**
-   * The files, sorted, in which git finds a conflict when it takes the changes of these commits back from the tree of `onto`; empty
-   * if it finds none, undefined if git cannot tell.
-   */
+  /** The files, sorted, in which git finds a conflict when it takes these commits back from `onto`; undefined if git cannot tell. */
   revertConflicts(reverted: RevertedCommits, onto: Revision): Promise<readonly string[] | undefined>;
   /**
    * The regular files that a path was at a commit and along its first parents, newest first, each content once, up to 200

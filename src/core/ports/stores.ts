@@ -24,10 +24,7 @@ export interface LockStore {
 
 /** Who waits for the lock of an application that another change request holds. Methods throw `StoreUnavailable`. */
 export interface WaitStore {
-  /**
-   * Atomic: puts it at the end, unless it waits already; or before all others, however many they are.
-   * @returns Its place from 1; undefined if `MAX_WAITING` others wait.
-   */
+  /** Atomic: puts it at the end, or before all others, unless it waits already. @returns Its place from 1; undefined if `MAX_WAITING` others wait. */
   join(application: ApplicationName, change: ChangeRequestRef, where?: "first"): Promise<number | undefined>;
   leave(application: ApplicationName, change: ChangeRequestRef): Promise<boolean>;
   /** The queue of one application; whoever asked first comes first. */
@@ -112,10 +109,7 @@ export type Surface = "status" | "plan" | "approval" | "reminder";
 export interface MarkStore {
   /** Marks them, to be taken from `due` on, or from an earlier time that was set before for the same kind of mark. */
   set(changes: readonly ChangeRequestRef[], due: Date, patient?: boolean): Promise<void>;
-  /**
-   * Takes up to `most` marks that are due, atomically: the earliest first, and patient ones last. Other replicas do not get them before
-   * `until`.
-   */
+  /** Takes up to `most` due marks, atomically: the earliest first, and patient ones last. Others do not get them before `until`. */
   take(now: Date, until: Date, most: number): Promise<readonly Mark[]>;
   /** Atomic: removes a mark, unless it was set again since it was taken. */
   remove(mark: Mark): Promise<void>;
@@ -201,10 +195,7 @@ export interface ContentLimit {
 
 export type Taken = { readonly kind: "taken" } | { readonly kind: "full"; readonly freeInMs: number };
 
-/**
- * Counts the comments and merges that a code host limits, per account and over all replicas. While the store is
- * unavailable each replica counts its own.
- */
+/** Counts the comments and merges that a code host limits, per account over all replicas; while the store is unavailable each counts its own. */
 export interface ContentBudget {
   /**
    * Counts one write if every limit leaves room for it; otherwise says when there may be. Never rejects.

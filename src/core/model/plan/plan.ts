@@ -45,10 +45,7 @@ interface ApplicationPlanBase {
   readonly missedAt?: MissedAt;
 }
 
-/**
- * When a plan first showed that this could not be evaluated although it takes effect at the merge; by the host's clock, like
- * `CheckResult.knownAt`.
- */
+/** When a plan first showed that this could not be evaluated, by the host's clock, like `CheckResult.knownAt`. */
 type MissedAt = string | undefined;
 
 /** A commit of another change request that runs. */
