@@ -88,7 +88,7 @@ export function servedByApi(
   const [, server = "", project = "", path = ""] = API_FILE.exec(url) ?? [];
   const { repository, repositoryId } = change;
   const named = percentDecoded(project);
-  // GitLab finds a project by its path in any case.
+  // The host finds a project by its path in any case.
   const isNamed = named === repositoryId || named?.toLowerCase() === repository.toLowerCase();
   return isNamed && isOwnRepository(change, `${server}/${repository}`) ? percentDecoded(path) : undefined;
 }
