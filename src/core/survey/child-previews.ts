@@ -216,10 +216,7 @@ interface FoundBelow {
   readonly order: PreviewOrder;
 }
 
-/**
- * What the controller makes of the applications of an ApplicationSet that a parent applies. Nothing of a set that could show
- * what its author may not read, or that could not be expanded: the effect of the parent says so.
- */
+/** What the controller makes of the applications of a parent's set; nothing of one that may not be shown or could not be expanded. */
 async function belowSet(
   rendered: RenderedSet,
   found: Survey,
@@ -267,10 +264,7 @@ async function belowSet(
   }
 }
 
-/**
- * Adds to the plan of a parent its sets on which Argo CD would fail, apart from those that the plan shows by themselves and those that
- * could show what their author may not read.
- */
+/** Adds to a parent's plan its sets on which Argo CD would fail, but for those that the plan shows by themselves or may not show. */
 export async function failingSets(
   parents: readonly Parent[],
   { found, applicationSets }: SurveyWithSets,

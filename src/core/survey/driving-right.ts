@@ -165,11 +165,7 @@ interface DefinitionOwner {
   readonly sentence: string;
 }
 
-/**
- * The owner of an application's definition. An ApplicationSet and a parent application with self-heal revert a changed
- * spec (seen on Argo CD v3.5: within half a second, after the sync had already applied it); another parent only shows
- * OutOfSync.
- */
+/** Who owns an application's definition: an ApplicationSet or a parent with self-heal reverts a change (Argo CD v3.5), another parent does not. */
 export function definitionOwner(
   live: LiveApplication,
   everyApplication: readonly Application[],
@@ -274,10 +270,7 @@ interface Running {
 /** Applications that define applications; more are taken for a cycle. */
 const MAX_LEVELS = 8;
 
-/**
- * The other repositories that an application which runs is defined in: those that its parent or its ApplicationSet is read
- * from. If nothing declares it, those of its own sources.
- */
+/** The other repositories that a running application is defined in: those of its parent or its set, or else of its own sources. */
 export function definedElsewhere(
   application: Application | LiveApplication,
   running: Running,

@@ -120,10 +120,7 @@ interface EffectSource extends ShowingSource {
   readonly note: (member: Member) => Member;
 }
 
-/**
- * Derives what a deployment of each application, or the merge, reaches, and whose rules hold for it. Renders nothing.
- * @param shown the previews of applications that are not examined.
- */
+/** Derives what each deployment, or the merge, reaches, and whose rules hold. @param shown the previews of applications not examined. */
 export async function deriveEffects(
   examined: readonly Examined[],
   shown: readonly ShownPreview[],
@@ -190,10 +187,7 @@ function staysBehind(name: ApplicationName, shown: readonly ShownPreview[]): boo
 
 const byName = (all: readonly Applied[]) => groupedBy(all, ({ application }) => application);
 
-/**
- * What the merge starts or deletes with an application that a set adds, changes or removes.
- * @param keeps whether what it has deployed stays even if it is removed.
- */
+/** What the merge starts or deletes with a member of a set. @param keeps whether what it has deployed stays even if it is removed. */
 function startedBy(member: Member, keeps: boolean, chain: Chain): readonly Reached[] {
   return [...renderedAs(member, chain).flatMap(({ reached }) => reached), ...(keeps ? [] : removedWith(member, chain))];
 }
@@ -231,10 +225,7 @@ export async function boundAfresh(
   return boundNow(plan, await deployer.listApplications(signal, clock.now()), context);
 }
 
-/**
- * A plan with the rules of all who deploy to the namespaces of its members now: since it was made, an application may have
- * come there, or rules may have become stricter. Whose objects it touches is not asked again.
- */
+/** A plan with the rules of all who deploy to the namespaces of its members now. Whose objects it touches is not asked again. */
 export async function boundNow(
   plan: Plan,
   everyApplication: readonly Application[],
@@ -294,10 +285,7 @@ const OBJECTS_UNKNOWN = "svc could not find out whose objects it changes";
 type Ruling = Pick<EffectSource, "settings">;
 type LiveRules = ReadonlyMap<ApplicationName, string>;
 
-/**
- * What holds for each application in its place, as a text to compare. The settings remember most of it, so that a plan that asks
- * while Argo CD renders waits for little of it afterwards.
- */
+/** What holds for each application in its place, as a text to compare; the settings remember most of it. */
 export async function liveRules(applications: readonly Application[], context: Ruling): Promise<LiveRules> {
   const ruled = ({ name, spec }: Application) => [name, rulesOf(identityOf(name, spec), context)] as const;
   return new Map(await mapInTurns(applications, ruled));

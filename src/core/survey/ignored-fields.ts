@@ -78,10 +78,7 @@ function rewritten(live: JsonObject, from: JsonObject, to: JsonObject): JsonObje
   return Object.fromEntries(members.filter(([, value]) => value !== undefined));
 }
 
-/**
- * Sentences for people on what the head's set leaves as it is.
- * @param changes it changes the definitions of applications.
- */
+/** Sentences on what the head's set leaves as it is. @param changes it changes the definitions of applications. */
 export function ignoredFieldsNotes(
   base: ApplicationSet | undefined,
   head: ApplicationSet | undefined,

@@ -217,10 +217,7 @@ function isAutomated({ syncPolicy }: ApplicationSpec): boolean {
   return automated !== undefined && automated !== null;
 }
 
-/**
- * What a sync of these applications would deploy that the plan of the head does not say, as sentences.
- * @param live every application that Argo CD shows; undefined if it did not answer.
- */
+/** What a sync would deploy that the plan of the head does not say. @param live all that Argo CD shows; undefined if it did not answer. */
 export function differingFrom(
   plan: Plan | undefined,
   subjects: readonly LiveSubject[],

@@ -28,11 +28,7 @@ import type { CommandContext, Commits } from "../ports/context.js";
 import type { RepositorySnapshot } from "../ports/repositories.js";
 import type { Snapshot } from "../ports/snapshot.js";
 
-/**
- * Reads the repository files that decide about a change request: at the head, at the tips of the base branch and of the
- * default branch.
- * @throws {RepositoryFailure} if the default branch or the history of a broken file cannot be read.
- */
+/** Reads the repository's files at the head, and at the tips of the base branch and the default branch. @throws {RepositoryFailure} */
 export async function readPolicyFiles(
   change: ChangeRequest,
   snapshot: Snapshot,
@@ -56,10 +52,7 @@ export async function readPolicyFiles(
   };
 }
 
-/**
- * Whether the default branch has another file by now than was read, where its rules hold besides those of the base branch.
- * @throws {RepositoryFailure | HeadMoved}
- */
+/** Whether the default branch has another file by now, where its rules hold as well. @throws {RepositoryFailure | HeadMoved} */
 export async function haveDefaultRulesMoved({ change, snapshot, reload }: PolicySource): Promise<boolean> {
   if (change.baseBranch === change.defaultBranch) return false;
   const fresh = await reload(change);

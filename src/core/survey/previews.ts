@@ -63,9 +63,7 @@ export interface ShownPreview {
 }
 
 export interface Previews {
-  /**
-   * Shows what becomes of the objects of an application that the plan does not deploy. Rejects only if the plan is stopped.
-   */
+  /** What becomes of the objects of an application that the plan does not deploy. Rejects only if the plan is stopped. */
   preview(order: PreviewOrder): Promise<Previewed>;
   /** Takes the place of one render for something else that is rendered; false if there is none left. */
   take(): boolean;
@@ -270,10 +268,7 @@ export async function newReadsOf(
   return [...new Set(more.flat())];
 }
 
-/**
- * What is a path in the sources that get this commit. Of another repository svc sees no tree: there only what begins with a
- * dot is a path for certain.
- */
+/** What is a path in the sources that get this commit; in another repository, what begins with a dot. */
 async function pathsAt(commit: Revision, spec: ApplicationSpec, { change, snapshot }: Commits): Promise<IsPath> {
   const positions = movingPositions(spec, change);
   const isAsked = sourcesOf(spec).some((source) => kustomizeEntries(source).length > 0);

@@ -15,11 +15,7 @@ import type { Deployer } from "../ports/deployer.js";
 import type { PlanStore } from "../ports/stores.js";
 import { NO_SETS, readLiveSets, survey, type Survey, type SurveyOptions, type SurveySource } from "./survey.js";
 
-/**
- * A survey for an answer such as "no applications are affected": what Argo CD listed some seconds ago may lack a new
- * application, or the parent of one.
- * @param isEnough Whether the answer does not depend on that.
- */
+/** A survey for an answer such as "no applications are affected", by a fresh list of them. @param isEnough Whether the answer needs none. */
 export async function surveyAfresh(
   context: SurveySource,
   options: SurveyOptions,
@@ -57,10 +53,7 @@ async function otherThan(
   return others.flat();
 }
 
-/**
- * The applications that a change request affects and that the plan of its head does not name; undefined if there are none. One that a
- * sync has created since does not count, as long as its definition is the planned one.
- */
+/** The affected applications that the head's plan does not name, but for those that a sync created as planned; undefined if there are none. */
 export function lackedBy(
   plan: Plan | undefined,
   { applications }: Pick<Detection, "applications">,
@@ -90,10 +83,7 @@ export async function noteLacked(
   if (isPlanOf(stored, change)) await plans.save({ ...stored, lacks });
 }
 
-/**
- * What the plan of the head lacks of the applications that came to Argo CD, or changed there, since an earlier list. Reads the
- * repository again only if there are any.
- */
+/** What the head's plan lacks of applications that are new or changed since an earlier list; reads the repository only if there are any. */
 export async function lackedSince(
   earlier: readonly Application[],
   now: readonly Application[],
@@ -133,10 +123,7 @@ export async function withMissing(
 
 type Rendered = readonly [ApplicationName, RenderFacts];
 
-/**
- * Adds the children and sets that a deployed, unmerged commit made below these parents: neither side renders them, and a sync
- * takes them back.
- */
+/** Adds the children and sets that a deployed, unmerged commit made below these parents, which a sync takes back. */
 export async function withTakenBack(
   parents: readonly Rendered[],
   subjects: readonly Subject[],

@@ -207,10 +207,7 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   return definedIn.length === 0 ? found : { ...found, definedIn };
 }
 
-/**
- * Takes the definition that runs, whatever files of this name say, if nothing changes of what the parent reads that Argo CD tracks:
- * then these files are not what it is applied from.
- */
+/** Takes the definition that runs, whatever files say, if nothing changes of what its parent reads: it is not applied from these files. */
 async function asApplied(
   affected: AffectedApplication,
   { name, parent, owningSet }: LiveApplication,

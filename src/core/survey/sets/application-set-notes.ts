@@ -41,9 +41,7 @@ export interface NoteSurroundings {
   readonly baseChanges: readonly string[];
 }
 
-/**
- * Sentences for people on what the controller does with the generated applications, and where the preview is inexact.
- */
+/** Sentences on what the controller does with the generated applications, and where the preview is inexact. */
 export function notesOf(
   { set, base, head, comparison, settings }: Omit<Expansion, "owned">,
   { live, change, baseChanges }: NoteSurroundings,

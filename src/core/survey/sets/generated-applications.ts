@@ -287,10 +287,7 @@ export function changesToPreview(
   });
 }
 
-/**
- * Shows what becomes of the objects of the applications that sets generate, or no longer do. The renders also tell whose rules
- * hold for what these applications bring.
- */
+/** Shows what becomes of the applications that sets generate, or no longer do; the renders also tell whose rules hold. */
 export async function previewGenerated(
   { found, toPreview, beyond }: WithGenerated,
   previews: Previews,

@@ -117,10 +117,7 @@ export interface ShowingSource extends ExpansionSource {
   readonly why: (applications: readonly ApplicationName[]) => Promise<string | undefined>;
 }
 
-/**
- * The applications that an ApplicationSet below a parent would generate, change or remove once a sync has applied it. Its
- * resource is the rendered one: a file of the repository may have been changed on the way.
- */
+/** The applications that a set below a parent would generate, change or remove once a sync has applied its rendered resource. */
 export async function reachedBySet(
   set: RenderedSet,
   around: Surroundings,

@@ -29,10 +29,7 @@ export function changedSettings({ base, head }: SetSides): readonly string[] {
     .sort();
 }
 
-/**
- * Adds to the members of a set what its generators come to read besides the base branch. A set without members becomes one
- * itself: a push can fill it later on.
- */
+/** Adds to a set's members what its generators come to read; without members it becomes one itself, since a push can fill it later. */
 export function withReads(
   members: readonly Member[],
   { name, base, head }: SetSides & { readonly name: string },
@@ -76,10 +73,7 @@ export async function ownedIfChanged(
   return deployer.applicationsOfSet(base, signal);
 }
 
-/**
- * What a set adds, removes and changes. If its settings change or it is removed, that includes applications that its policy has
- * protected so far: those that differ from what it generates, and those that it owns but no longer generates.
- */
+/** What a set adds, removes and changes; if its settings change, also applications that its policy has protected so far. */
 export function compareOwned(
   { base, head, owned, generated }: Owning,
   live: ReadonlyMap<ApplicationName, Application>,
