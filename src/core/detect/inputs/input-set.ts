@@ -60,10 +60,7 @@ function touchesPart(part: InputPart, changed: ChangedPaths): boolean {
   );
 }
 
-/**
- * Bounds what the patterns of one application or ApplicationSet cost, whatever they and the paths look like: more than a hundred thousand
- * comparisons of usual ones. What is left over counts as a match.
- */
+/** Bounds what the patterns of one application or set cost: more than a hundred thousand usual comparisons. What is left is a match. */
 export function mostSteps(): Steps {
   return { left: 20_000_000 };
 }
@@ -212,10 +209,7 @@ function namesIn(directory: string, real: string, tree: RepositoryTree): readonl
   return names.filter((name) => name !== "");
 }
 
-/**
- * Repositories, and files that are fetched from elsewhere. Of several kinds of sources, all count.
- * @param isPath without it, every entry of Kustomize counts as an address.
- */
+/** Repositories and files that are fetched from elsewhere, by all kinds of sources. @param isPath without it, Kustomize's entries count. */
 export function addressesIn(spec: ApplicationSpec, isPath: IsPath = () => false): readonly string[] {
   const single = isJsonObject(spec.source) ? [readSource(spec.source, 1, "plain")] : [];
   return [...sourcesOf(spec), ...single].flatMap((source) => {

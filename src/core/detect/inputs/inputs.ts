@@ -218,10 +218,7 @@ export function reachedByLinks(
   return { paths, unreadable: broken };
 }
 
-/**
- * Adds what decides how the inputs are checked out. A submodule is pinned by its commit, but what its files read is unknown.
- * Call it after everything else was added.
- */
+/** Adds what decides how inputs are checked out; call it last. A submodule is pinned, but what its files read is unknown. */
 function addCheckoutInputs(tree: RepositoryTree, into: InputCollector): void {
   const { paths, patterns } = into.part;
   const read = [...paths, ...patterns.map(fixedPart)];

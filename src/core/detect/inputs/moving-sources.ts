@@ -146,11 +146,7 @@ interface SideFound {
   readonly doubtful: string | undefined;
 }
 
-/**
- * Finds the commit of every source of this repository. Asks the host for branches and tags only if a source follows
- * something else than the base branch.
- * @throws {RepositoryFailure}
- */
+/** Finds the commit of every source of this repository; asks the host for branches and tags only if it has to. @throws {RepositoryFailure} */
 export async function sideOf(spec: ApplicationSpec, { change, snapshot }: Commits): Promise<SideFound> {
   const own = ownSources(spec, change);
   const positions = movingAmong(own, spec, change);

@@ -160,10 +160,7 @@ type Documents = Promise<readonly Json[] | undefined>;
 /** Parsed files by blob, across snapshots and repositories: most are the same at the next push. */
 type ParsedFiles = LRUCache<string, YamlText>;
 
-/**
- * The files read so far, by blob. The trees of a snapshot share them, since many applications read the same files, and each
- * keeps its first answer.
- */
+/** The files read so far, by blob, which the trees of a snapshot share. */
 interface ReadFiles {
   readonly parsed: ParsedFiles;
   readonly documents: Map<string, Documents>;

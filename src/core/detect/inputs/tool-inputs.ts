@@ -8,10 +8,7 @@ import { type InputCollector, isExactVersion, isPathIn, MAX_DEPTH, MAX_FILES } f
 const MAX_CHARTS = 200;
 const MAX_NAMED = 10_000;
 
-/**
- * Adds the directories of `file://` dependencies of every chart in a directory, recursively, with subcharts and targets of
- * links. Names, aliases and conditions are ignored: everything that may be read counts.
- */
+/** Adds the directories of `file://` dependencies of every chart in a directory, recursively, with subcharts, links and any condition. */
 export async function addChartDependencies(
   directory: string,
   tree: RepositoryTree,

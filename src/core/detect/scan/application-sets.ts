@@ -256,10 +256,7 @@ function isTemplate(text: Json | undefined): boolean {
   return typeof text === "string" && text.includes("{{");
 }
 
-/**
- * Whether a generator reads the change request's repository, at any revision, or every source of the template that renders
- * manifests does.
- */
+/** Whether a generator reads the change request's repository, or every source of the template that renders manifests does. */
 export function readsRepository(set: ApplicationSet, change: Branches): boolean {
   if (gitGenerators(set).some((git) => isOwn(git, change))) return true;
   const spec = set.resource.spec;
@@ -269,10 +266,7 @@ export function readsRepository(set: ApplicationSet, change: Branches): boolean 
   return rendering.length > 0 && rendering.every((source) => isOwnSource(source, change));
 }
 
-/**
- * Whether a git generator of the set reads a changed file, or lists directories of which one is added or removed.
- * @param isAsked Tells which of its generators count.
- */
+/** Whether a git generator reads a changed file, or lists a directory that comes or goes. @param isAsked Tells which generators count. */
 export function readsChanges(
   set: ApplicationSet,
   change: ChangeRequest,

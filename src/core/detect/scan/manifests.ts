@@ -117,10 +117,7 @@ function isCandidate({ path }: TreeEntry, crPaths: readonly string[]): boolean {
   return crPaths.length === 0 || crPaths.some((pattern) => matchesPath(pattern, path));
 }
 
-/**
- * The files that links with such a name lead to, whatever these are called: Argo CD reads them as well. Undefined for a
- * link that cannot be read.
- */
+/** The files that links with such a name lead to, which Argo CD reads as well; undefined for a link that cannot be read. */
 async function linkedFiles(
   tree: readonly TreeEntry[],
   { snapshot, revision, crPaths }: ScanRequest,
@@ -250,10 +247,7 @@ interface FileReading {
 const NO_TEXT: FileReading = { found: readResources(undefined), keep: "never" };
 const NOTHING: FileReading = { found: readResources(""), keep: "always" };
 
-/**
- * Reads the files of one commit within its limits. Short files are read at once, others elsewhere in batches. A batch that
- * takes too long is read again file by file, so that only those at fault are refused.
- */
+/** Reads the files of one commit within its limits: short ones at once, others in batches, and one by one where a batch takes too long. */
 class FileReader {
   #characters = 0;
   #inline = 0;
@@ -297,11 +291,7 @@ class FileReader {
     return read;
   }
 
-  /**
-   * Searches a file that is too large to be parsed: most of these, such as bundles of definitions, cannot hold an
-   * Application however it is spelled.
-   * @param read Reads its text; undefined if there is none.
-   */
+  /** Searches a file that is too large to be parsed for the words of an Application. @param read Reads its text; undefined if there is none. */
   async readLarge(read: () => Promise<string | undefined>): Promise<FileReading> {
     if (this.#large >= this.limits.largeFiles || this.#exceeding >= this.limits.exceeding) return NO_TEXT;
     this.#large += 1;

@@ -1,10 +1,7 @@
 import type { TreeEntry } from "../../ports/repositories.js";
 import type { Followed } from "../../ports/snapshot.js";
 
-/**
- * A path relative to the repository's root: `.` and `..` resolved, slashes collapsed, no slash at either end. The root is
- * empty. As in Argo CD, `..` above the root stays at the root.
- */
+/** A path relative to the repository's root, without `.`, `..` and outer slashes; as in Argo CD, `..` above the root stays at the root. */
 export function cleanPath(...parts: readonly string[]): string {
   const joined = parts.join("/");
   if (!UNCLEAN.test(joined)) return joined;
@@ -53,10 +50,7 @@ export const SUBMODULES = ".gitmodules";
 /** Where submodules and large files come from, for the whole repository. */
 const OF_THE_REPOSITORY = [SUBMODULES, ".lfsconfig"] as const;
 
-/**
- * The files outside of a path that decide what a checkout contains there: two commits with the same content at the path
- * may still be checked out differently. Those inside of a directory belong to it anyway.
- */
+/** The files outside of a path that decide what a checkout contains there, such as every `.gitattributes` above it. */
 export function checkoutFilesOf(path: string): readonly string[] {
   const files: string[] = [...OF_THE_REPOSITORY];
   for (let directory = parentOf(path); ; directory = parentOf(directory)) {

@@ -18,10 +18,7 @@ interface RepositoryAddress {
   readonly port: string;
 }
 
-/**
- * The canonical form of a repository's URL: `host/path` without scheme, user, port and `.git`, in lower case. Undefined for
- * anything but a Git URL (charts in an OCI registry, local paths).
- */
+/** The canonical form of a Git URL: `host/path` without scheme, user, port and `.git`, in lower case; undefined for any other. */
 export function canonicalRepository(url: string): string | undefined {
   const address = parseAddress(url);
   return address && `${address.host}/${address.path}`;

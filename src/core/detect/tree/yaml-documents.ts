@@ -62,10 +62,7 @@ interface YamlDocuments {
 /** The rest of a file with more documents is not read. */
 export const MAX_DOCUMENTS = YAML_LIMITS.documents;
 
-/**
- * Reads the YAML documents of a text as plain JSON. `wanted` sees the text of each document before it is parsed, so that
- * a file with thousands of other documents stays cheap.
- */
+/** Reads the YAML documents of a text as plain JSON; `wanted` sees each text first, so that thousands of others stay cheap. */
 export function readYamlDocuments(text: string, wanted: (document: string) => boolean = () => true): YamlDocuments {
   const values: Json[] = [];
   const problems: Unreadable[] = [];
@@ -93,10 +90,7 @@ export function readYamlDocuments(text: string, wanted: (document: string) => bo
   return { values, problems, repeats };
 }
 
-/**
- * Kubernetes tries JSON first where a brace begins a text, behind space of any kind. It may have other escapes and ends of
- * lines than YAML.
- */
+/** Kubernetes tries JSON first where a brace begins a text; it may have other escapes and ends of lines than YAML. */
 function readJson(text: string): KubernetesDocument | undefined {
   if (!text.startsWith("{") || text.length > YAML_LIMITS.characters) return undefined;
   const value = parseJson(text.replace(ESCAPES, (_, kept?: string) => kept ?? "\\ufffd")) as Json | undefined;

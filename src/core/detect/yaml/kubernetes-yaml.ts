@@ -19,10 +19,7 @@ export interface KubernetesDocument {
 /** Members whose number is meant as the text that was written, as in `targetRevision: 1.10`. */
 type TextMembers = ReadonlySet<string>;
 
-/**
- * Reads a text as `sigs.k8s.io/yaml` does, which Kubernetes' tools, Helm and Argo CD use; undefined if nothing is in it.
- * @throws {YamlRefused} where those refuse the text, and beyond the limits of size.
- */
+/** Reads a text as `sigs.k8s.io/yaml` does; undefined if nothing is in it. @throws {YamlRefused} also beyond the limits of size. */
 export function readKubernetesYaml(text: string, textMembers?: TextMembers): KubernetesDocument | undefined {
   if (text.length > YAML_LIMITS.characters) throw new YamlRefused("characters");
   if (UNPRINTABLE.test(text) || hasUncertainMark(text)) throw new YamlRefused("syntax");

@@ -24,10 +24,7 @@ const NOWHERE = { possible: false, required: false, at: 0, line: 0 };
 /** In characters. */
 const LONGEST_KEY = 1024;
 
-/**
- * Splits a text into tokens exactly as Kubernetes' parser does (`scannerc.go` of go.yaml.in/yaml/v2, after libyaml): its
- * rules about lines, tabs, comments and flow collections are neither those of YAML 1.1 nor of YAML 1.2.
- */
+/** Splits a text into tokens exactly as Kubernetes' parser does (`scannerc.go` of go.yaml.in/yaml/v2), unlike YAML 1.1 and 1.2. */
 export class YamlScanner {
   private readonly cursor: TextCursor;
   private readonly indents: number[] = [];
