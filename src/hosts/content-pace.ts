@@ -20,10 +20,7 @@ interface ContentPaceParts extends Omit<HostParts, "log"> {
 
 /** Sends writes of content in the order of their urgency and below the host's limits. */
 interface ContentPace {
-  /**
-   * Sends a write when there is room for it, and again when the host's own limit refused it.
-   * @throws {HostFailure} "rate-limited" if it would wait for too long, the signal's reason, or what `send` throws.
-   */
+  /** Sends a write when there is room, and again if the host's limit refused it. @throws {HostFailure}, the signal's reason, or what `send` throws. */
   send<T>(account: string, write: ContentWrite, send: () => Promise<T>): Promise<T>;
 }
 

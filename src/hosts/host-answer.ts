@@ -106,12 +106,7 @@ export interface FailureWords extends Pick<HostTerms, "title"> {
   readonly addressKey: string;
 }
 
-/**
- * Reads an answer with a schema.
- * @param asked Completes "when asked to".
- * @param maybeDone Whether the request was a write, which may have taken effect.
- * @throws {HostFailure} if the answer does not have the documented shape.
- */
+/** Reads an answer with a schema. @param asked Completes "when asked to". @param maybeDone Whether it answers a write. @throws {HostFailure} */
 export function decodeAnswer<Schema extends z.ZodType>(
   schema: Schema,
   data: unknown,
@@ -259,10 +254,7 @@ export function isRateLimited({ status, headers }: LimitedAnswer): boolean {
   return status === 403 && (headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0");
 }
 
-/**
- * How long the host asks us to wait, in milliseconds; undefined if it does not say. Without `Retry-After`, GitHub gives
- * the end of its hourly limit in `X-RateLimit-Reset`, in seconds since 1970.
- */
+/** How long the host asks us to wait, in milliseconds: by `Retry-After`, or until the end of GitHub's limit; undefined if it does not say. */
 export function pauseAskedFor({ status, headers }: LimitedAnswer, now: Date): number | undefined {
   const read = (name: string): string => {
     const value = headers[name];

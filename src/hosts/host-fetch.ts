@@ -167,10 +167,7 @@ interface Hold {
   readonly reads: boolean;
 }
 
-/**
- * After the host's limit refused a request, writes with the same credentials are held while at most a minute of the pause is
- * left. With more left they are sent and refused, so that the caller decides whether to wait.
- */
+/** Holds writes with the same credentials while at most a minute of a limit's pause is left; with more left, their callers decide. */
 function createHolds({ clock, waits }: HostFetchOptions) {
   const held = new Map<string, Hold>();
   const now = () => clock.now().getTime();

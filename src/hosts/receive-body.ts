@@ -15,10 +15,7 @@ type Received =
   | { readonly kind: "whole"; readonly pieces: readonly Buffer[] }
   | { readonly kind: "refused"; readonly reason: "too_large" | "no_room" | "too_slow" | "cut" };
 
-/**
- * Receives the raw bytes of a request. Stops as soon as they are too many or too slow, whatever the headers promised;
- * Express's own reader would read an oversized body to the end first. Never rejects.
- */
+/** Receives the raw bytes of a request. Stops as soon as they are too many or too slow, unlike Express's own reader. Never rejects. */
 export function receiveBody(
   request: IncomingMessage,
   { check, share, limits }: { readonly check: BodyCheck; readonly share: BodyShare; readonly limits: BodyLimits },
@@ -118,10 +115,7 @@ export interface BodyLimits {
   readonly leastPerPeriod: number;
 }
 
-/**
- * Two addresses can each send a body of the largest size while the reserve stays free. GitHub and GitLab themselves give
- * up on a delivery after 10 seconds.
- */
+/** Two addresses can each send a body of the largest size while the reserve stays free. The hosts give up on a delivery after 10 seconds. */
 export const BODY_LIMITS: BodyLimits = {
   all: 64 * MIB,
   large: 52 * MIB,

@@ -5,10 +5,7 @@ import type { MergeIntent } from "../core/model/result.js";
 import { HostRefusal } from "./host-answer.js";
 import type { PastLimit } from "./host-fetch.js";
 
-/**
- * Waits for the answer to a request. @returns What `reasonOf` says of a refusal; the failure, if the host may have accepted all the
- * same; undefined if it accepted. @throws all other failures
- */
+/** What `reasonOf` says of a refused request, or the failure if the host may have accepted it; undefined if it accepted. @throws the others */
 export function refusalOf<R>(
   answer: Promise<unknown>,
   reasonOf: (refusal: HostRefusal) => R | undefined,

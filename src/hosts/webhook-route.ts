@@ -206,10 +206,7 @@ function statusAndBody(answer: WebhookAnswer): readonly [status: number, body: o
   }
 }
 
-/**
- * Answers before the whole body came, then closes the connection. Not at once: many senders write the whole body before
- * they read, and with bytes still unread the connection would end in a reset that hides the answer.
- */
+/** Answers before the whole body came, then closes the connection, but not at once: unread bytes would end it in a reset that hides the answer. */
 function answerEarly(request: IncomingMessage, response: ServerResponse, text: Buffer): void {
   response.write(text);
   let discarded = 0;

@@ -86,10 +86,7 @@ export interface GitHubClient {
     query: string,
     variables: Readonly<Record<string, unknown>>,
   ): Promise<z.output<Schema>>;
-  /**
-   * A GraphQL query with the variables `$owner`, `$name`, `$number` and those given.
-   * @returns What the schema makes of `repository.pullRequest` in its answer.
-   */
+  /** A GraphQL query with `$owner`, `$name`, `$number` and those given. @returns `repository.pullRequest` of its answer, by the schema. */
   queryPullRequest<Schema extends z.ZodType>(
     schema: Schema,
     change: ChangeRequestRef,

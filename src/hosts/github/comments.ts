@@ -214,10 +214,7 @@ const recentCommentsSchema = z.array(
   }),
 );
 
-/**
- * What is edited while svc reads moves to the end of the list and shifts its pages, so each request asks for what follows the last
- * one, as of its time. A comment may then come twice.
- */
+/** Asks for what follows the last one, as of its time: edits meanwhile shift the pages. A comment may then come twice. */
 async function commentsSince(client: GitHubClient, repository: RepositoryName, since: Date) {
   const asked = `list the new comments of ${repository}`;
   const recent = new Map<

@@ -126,10 +126,7 @@ async function readApp(client: GitHubClient): Promise<z.output<typeof appSchema>
 
 const accountSchema = z.object({ id: idField, login: loginField });
 
-/**
- * The account that the App comments with. GitHub does not accept the App's own credentials here, so this asks as one of
- * its installations, or without credentials if there is none (60 requests an hour).
- */
+/** The account that the App comments with, read by one of its installations or without credentials: its own are not accepted. */
 async function findSelf(client: GitHubClient, apiUrl: string): Promise<User> {
   const asked = "read the App's own account";
   const username = `${(await readApp(client)).slug}[bot]`;
@@ -261,10 +258,7 @@ const TOKEN_KEPT_MS = 50 * 60_000;
 
 const tokenSchema = z.object({ token: z.string().min(1) });
 
-/**
- * Makes and caches tokens that can only read the contents of one repository. A token belongs to the repository, not to its name, and
- * GitHub revokes it when the App is uninstalled.
- */
+/** Makes and caches tokens that can only read the contents of one repository, whatever its name is. */
 function createCloneSource(
   client: GitHubClient,
   { webUrl, clock }: { readonly webUrl: string; readonly clock: Clock },

@@ -44,10 +44,7 @@ export function createMerges(
   };
 }
 
-/**
- * Merges only at the head commit of `change` and into its base branch, which GitHub's call does not guard. Tries again only
- * after GitHub answered "not yet".
- */
+/** Merges only this head and into its base branch, which GitHub's call does not guard. Tries again only after "not yet". */
 async function merge(
   client: GitHubClient,
   change: ChangeRequest,

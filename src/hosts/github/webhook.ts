@@ -33,10 +33,7 @@ function isSubscribed(name: string): name is SubscribedEvent {
   return (SUBSCRIBED_EVENTS as readonly string[]).includes(name);
 }
 
-/**
- * Pure; never throws, whatever the payload's shape.
- * @param delivery Our id of the delivery.
- */
+/** Never throws, whatever the payload's shape. @param delivery Our id of the delivery. */
 export function translateGitHubEvent(name: string, delivery: string, payload: unknown): Translation {
   if (!isSubscribed(name)) return { ignored: "events of this kind are not used" };
   switch (name) {
@@ -227,10 +224,7 @@ export function githubWebhook({ secret, probot, log, ...intake }: GitHubWebhookO
 /** Where a payload has the function that the handler reports to. */
 const REPORT = Symbol("report");
 
-/**
- * Registers the handler of all events. Probot returns nothing for an event, and attaches the whole event to an error
- * that a handler throws and logs it; so the handler reports to the delivery it runs for and never throws.
- */
+/** Registers the handler of all events. Probot logs whole events with a handler's error, so it reports to its delivery and never throws. */
 function receiveThrough(probot: Probot, intake: WebhookIntake, log: Log): (event: ProbotEvent) => Promise<Receipt> {
   probot.on([...SUBSCRIBED_EVENTS], ({ id, name, payload }) => {
     const { [REPORT]: report } = payload as { readonly [REPORT]?: (receipt: Promise<Receipt>) => void };

@@ -143,10 +143,7 @@ async function getReviewers(client: GitLabClient, change: ChangeRequest): Promis
   return (await ifFound(reviewers)) ?? [];
 }
 
-/**
- * GitLab does not name the approved commit, so an approval counts if it is newer than the newest version of the diff. One without
- * any time counts only if the diff has a single version.
- */
+/** GitLab names no approved commit: an approval counts if it is newer than the newest diff, or, without a time, if that is the only one. */
 function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): Reviews {
   const { approvals, versions, reviewers, entitled } = facts;
   const newest = newestOf(versions);
@@ -278,10 +275,7 @@ type Rule = z.output<typeof stateSchema>["rules"][number];
 const MOST_RULES = 5;
 const MOST_NAMES = 10;
 
-/**
- * The open approval rules and who may approve, as the end of a sentence: `: "Deployments" needs 1 more approval (by bo,
- * cy)`. Empty below GitLab Premium, which has no rules, or if GitLab refuses to list them.
- */
+/** The open approval rules as the end of a sentence: `: "Deployments" needs 1 more approval (by bo, cy)`; empty if GitLab tells of none. */
 async function describeOpenRules(client: GitLabClient, change: ChangeRequestRef): Promise<string> {
   const asked = `read the approval rules of ${change.repository}!${change.number}`;
   try {

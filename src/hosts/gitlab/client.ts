@@ -39,11 +39,7 @@ export interface GitLabClient {
   answeredAt(): Date | undefined;
   /** Until when the token's calls are scarce, as the last answer said. GitLab need not have a limit. */
   scarceUntil(): Date | undefined;
-  /**
-   * @param asked Completes "when asked to" in error messages.
-   * @param call Creates a resource with the options it is given, and calls one method of it.
-   * @throws {HostFailure} or the signal's reason if it was aborted.
-   */
+  /** @param asked Completes "when asked to". @param call Calls one method of a resource. @throws {HostFailure} or the signal's reason. */
   ask(asked: string, call: GitLabCall, signal?: AbortSignal): Promise<unknown>;
   /** `ask` for a call that changes nothing. @returns What the schema makes of the answer. */
   read<S extends z.ZodType>(schema: S, asked: string, call: GitLabCall, signal?: AbortSignal): Promise<z.output<S>>;
@@ -86,10 +82,7 @@ const answerSchema = z.object({
     .optional(),
 });
 
-/**
- * gitbeaker with our own requester. The built-in one sends the token along with redirects, repeats refused requests
- * (writes too) ten times within half a second, and accepts a login page as an answer.
- */
+/** gitbeaker with our own requester: its own sends the token along with redirects, repeats writes, and accepts a login page as an answer. */
 export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
   const { url, token, requestTimeoutMs, clock, waits, words = GITLAB } = options;
   const reportWait = (until: Date) => waits.begin({ host: "hostb", account: undefined, reason: "asked", until });

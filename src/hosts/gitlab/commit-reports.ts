@@ -30,10 +30,7 @@ import { GITLAB } from "./words.js";
 type Reports = "setStatus" | "openWithHead" | "authorship";
 type Deployed = "showsDeployments" | "showDeployment" | "shownDeployment" | "missingPermissions";
 
-/**
- * Reports on commits: as a status, and as GitLab's deployments and environments if `config.environments` is set. Reads whose
- * commits they are.
- */
+/** Reports on commits: as a status, and as deployments if `config.environments` is set. Reads whose commits they are. */
 export function createCommitReports(
   client: GitLabClient,
   config: { readonly environments?: boolean; readonly environmentName?: string },
@@ -171,10 +168,7 @@ const statusesSchema = z.array(
   }),
 );
 
-/**
- * Adds the status to the pipeline at the merge request's head. Without a pipeline nothing is set: GitLab would create one
- * for it, which could turn a failed merge request green.
- */
+/** Adds the status to the pipeline at the head. Without one nothing is set: a new one could turn a failed merge request green. */
 async function setStatus(
   client: GitLabClient,
   change: HeadRef,

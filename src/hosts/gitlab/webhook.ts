@@ -193,11 +193,7 @@ interface GitLabWebhookOptions extends WebhookIntake {
   readonly log: Log;
 }
 
-/**
- * The route for GitLab's webhooks.
- * @throws {RangeError} if there is neither a secret nor a token, the secret is empty (it would match a request without a token), or the signing
- * token is unusable.
- */
+/** The route for GitLab's webhooks. @throws {RangeError} without a usable secret or signing token. */
 export function gitlabWebhook({ secret, signingToken, clock, log, ...intake }: GitLabWebhookOptions): WebhookRoute {
   if (secret === "") throw new RangeError("gitlab.webhook_secret is empty");
   const key = signingToken === undefined ? undefined : signingKey(signingToken);
