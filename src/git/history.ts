@@ -131,10 +131,7 @@ const MAX_LOG_OUTPUT = 32 * 1024 * 1024;
 const DEPTHS = [32, 256, 1024];
 const TOO_LARGE: ReadonlySet<GitFailure["kind"]> = new Set(["too-big", "too-much-output"]);
 
-/**
- * The commits that `to` has and `from` lacks; incomplete if their history is too long or large.
- * @throws {GitFailure} without a commit, or if the host gives no history.
- */
+/** The commits that `to` has and `from` lacks; incomplete if their history is too long or large. @throws {GitFailure} */
 export async function commitsBetween(history: History, from: Revision, to: Revision): Promise<CommitRange> {
   const { folder, source, signal } = history;
   if (from === to) return { commits: [], complete: true };
@@ -190,10 +187,7 @@ function newestCut(oldest: readonly Pick<LoggedCommit, "id" | "time">[], cut: Re
   return Math.max(-Infinity, ...oldest.filter(({ id }) => cut.has(id)).map(({ time }) => time));
 }
 
-/**
- * Ids of the regular files that a path was along the first parents of a commit, newest first, each once, at most `MAX_COMMITS`
- * commits back. Fetches their history unless it is on disk.
- */
+/** Ids of the regular files that a path was along the first parents, newest first, each once, at most `MAX_COMMITS` commits back. */
 export async function fileVersions(
   { folder, source, signal }: History,
   of: Revision,

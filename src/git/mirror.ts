@@ -245,10 +245,7 @@ class GitMirror implements Repositories {
     }
   }
 
-  /**
-   * Removes a mirror that is full or proven damaged, so that it is cloned again. A sound one stays: cloning is expensive, and
-   * authors must not be able to cause it.
-   */
+  /** Removes a mirror that is full or proven damaged. A sound one stays: authors must not be able to cause an expensive clone. */
   async #mend(session: Session, error: GitFailure): Promise<void> {
     const { folder, change } = session;
     const known = { repository: change.repository, problem: lastWords(error, session.source) };

@@ -85,10 +85,7 @@ export interface BinaryAnswer extends Omit<Answer, "text"> {
   readonly packed: boolean;
 }
 
-/**
- * Fetches a whole answer within limits that hold whatever the connection does.
- * @throws {AnswerTimedOut | AnswerTooLarge}, the caller's abort reason, or what `fetch` throws.
- */
+/** Fetches a whole answer within limits. @throws {AnswerTimedOut | AnswerTooLarge}, the caller's abort reason, or what `fetch` throws. */
 export async function fetchText(url: string | URL, init: RequestInit, limits: AnswerLimits): Promise<Answer> {
   return within(limits, async (signal) => {
     const response = await fetch(url, proxied({ ...init, signal }));
@@ -119,10 +116,7 @@ interface DirectRequest {
 }
 
 const unpackInThread = promisify(gunzip);
-/**
- * A packed answer of this size or less is unpacked right here, since handing it to a thread and back costs more. It holds at most
- * 4 MiB (https://zlib.net/zlib_tech.html), which take some milliseconds.
- */
+/** A packed answer of this size is unpacked right here: a thread costs more. It holds at most 4 MiB (https://zlib.net/zlib_tech.html). */
 const FEW_BYTES = 4 * 1024;
 
 /**
@@ -245,10 +239,7 @@ interface PostRequest {
   readonly now: Date;
 }
 
-/**
- * Posts a text and reads only the head of the answer: the body is thrown away unread. Redirects are not followed.
- * @throws {AnswerTimedOut}, the caller's abort reason, or what `fetch` throws.
- */
+/** Posts a text and reads only the head of the answer; follows no redirect. @throws {AnswerTimedOut}, the abort reason, or what `fetch` throws. */
 export async function postText({ url, headers, body, timeoutMs, signal, now }: PostRequest): Promise<PostAnswer> {
   return within({ timeoutMs, signal }, async (stop) => {
     const response = await fetch(url, proxied({ method: "POST", headers, body, redirect: "manual", signal: stop }));

@@ -18,10 +18,7 @@ export interface StoreConnection {
   patient(): RedisClient;
 }
 
-/**
- * Subscribes a connection to a channel whenever it becomes ready. ioredis would subscribe again by itself, but does not handle a
- * failure of that: a connection that closed just then would end the process.
- */
+/** Subscribes a connection whenever it becomes ready. ioredis would, too, but does not handle a failure of that, which ends the process. */
 export function keepSubscribed(
   redis: RedisClient,
   channel: string,
@@ -111,10 +108,7 @@ const failure = z.object({
   lastNodeError: z.unknown().optional(),
 });
 
-/**
- * The error for logs and causes, without the arguments of its command. A connection that Redis refuses fails every command that waits
- * for it with the error of its first one, whose arguments are user and password.
- */
+/** The error for logs and causes, without the arguments of its command: those of a refused connection are user and password. */
 export function withoutArguments(error: unknown): Error {
   const { name, message, code, command } = failureOf(error);
   // Old servers repeat the arguments of an unknown command.

@@ -44,10 +44,7 @@ function causeOf(error: unknown): string {
   return errorCode(wrapped ?? error) ?? "unknown reason";
 }
 
-/**
- * The headers that sign an attempt, over the bytes of the body.
- * https://www.standardwebhooks.com
- */
+/** The headers that sign an attempt: https://www.standardwebhooks.com */
 export function signatureHeaders(
   { id, body }: { readonly id: string; readonly body: string },
   secret: string,

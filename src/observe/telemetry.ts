@@ -242,10 +242,7 @@ export interface ObservedHost {
   readonly rateLimitOf: (headers: Readonly<Record<string, string>>) => string;
 }
 
-/**
- * Counts svc's own requests to the APIs of the code hosts, whichever client library makes them.
- * Returns a function that stops counting.
- */
+/** Counts svc's own requests to the APIs of the code hosts. Returns a function that stops counting. */
 export function countHostRequests(observed: readonly ObservedHost[], metrics: Metrics): () => void {
   const hosts = new Map(observed.map((host) => [new URL(host.apiUrl).origin, host]));
   /** Requests whose answer was counted: its body may still break. */

@@ -86,11 +86,7 @@ class DurableQueue implements EventQueue {
     this.#timer.unref();
   }
 
-  /**
-   * Resolves once Redis has the event, or within a second if Redis is unavailable. A closing replica still accepts events,
-   * for the others or for the next start.
-   * @throws {QueueClosed} if Redis is unavailable and this replica is closing.
-   */
+  /** Resolves once Redis has the event, or within a second if it is unavailable. @throws {QueueClosed} if this replica is closing then. */
   async push(event: HostEvent): Promise<boolean> {
     const { log } = this.#options;
     const pushed = await this.#pushInTime(event);

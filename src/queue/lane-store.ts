@@ -177,10 +177,7 @@ export class LaneStore {
     return popped.filter((_value, index) => index % 2 === 0);
   }
 
-  /**
-   * Announces those again that have waited longer than this (ms) with a free lease. The replica that took them may have ended before it
-   * started their event, or before it announced their next one.
-   */
+  /** Announces those again that have waited longer than this (ms) with a free lease: a replica may have ended before it did. */
   async announceLost(waitingForMs: number): Promise<void> {
     const before = (await this.#now()) - waitingForMs;
     const lost = await this.connection.run(async (redis) => {

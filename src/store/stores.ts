@@ -18,10 +18,7 @@ export interface Stores extends Omit<RunPorts, "host" | "repositories" | "deploy
   readonly sessions: SessionStore;
   readonly attempts: AttemptCounter;
   readonly content: ContentBudget;
-  /**
-   * Searches the whole store for records that its lists lack: another program may have written them, or a failover may have lost
-   * their names. Later lists have them. @throws {StoreUnavailable}
-   */
+  /** Searches the whole store for records that its lists lack after a failover or by another program, and lists them. @throws {StoreUnavailable} */
   reindex(): Promise<void>;
   /** Resolves if the store answers. @throws {StoreUnavailable} within a second if it does not. */
   ping(): Promise<void>;

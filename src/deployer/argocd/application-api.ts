@@ -88,10 +88,7 @@ export function getManagedResources(client: Client, target: Target, limits: Omit
   return client.unread(readCall([target.resourceName, "managed-resources"], { query: identity(target), ...limits }));
 }
 
-/**
- * Refuses `Project` beside `project`, which Argo CD reads as the same, and a definition of which `listedJson` has cut something off.
- * @throws {ArgoCdFailure} before a request is made.
- */
+/** Refuses `Project` beside `project`, which Argo CD reads as the same, and what `listedJson` cut off. @throws {ArgoCdFailure} */
 export function requireExactKeys(definition: Json): void {
   if (isNestedDeeper(MAX_DEPTH, definition)) {
     throw new ArgoCdFailure("refused", `the definition is nested deeper than ${MAX_DEPTH} levels`);

@@ -257,10 +257,7 @@ interface Removal {
   readonly only?: (found: Labelled) => boolean;
 }
 
-/**
- * Retries for some seconds; cannot be aborted. @returns Whether it existed and is deleted.
- * @throws {ArgoCdFailure} if it could not be deleted or is not temporary.
- */
+/** Retries for some seconds; cannot be aborted. @returns Whether it existed. @throws {ArgoCdFailure} if it stays, or is not temporary. */
 export async function removeTemporary(client: Client, clock: Clock, removal: Removal): Promise<boolean> {
   const waits: number[] = [...WAITS_MS];
   for (;;) {
@@ -319,10 +316,7 @@ export function isTemporary({ metadata: { name, labels } }: Labelled): boolean {
   return name.startsWith(TEMPORARY_NAME_PREFIX) && labels[LABELS.temporary] === "true";
 }
 
-/**
- * Deletes expired temporary Applications, which interrupted runs left behind; another replica may be using the others.
- * @returns How many. Logs each that it cannot delete, and continues.
- */
+/** Deletes expired temporary Applications of interrupted runs, and logs each that it cannot delete. @returns How many. */
 export async function sweep({ client, clock, log, serverSettings }: Parts, now: Date): Promise<number> {
   const query = { selector: `${LABELS.temporary}=true`, fields: LIST_FIELDS };
   // One without a readable expiry was not created by svc, and stays.

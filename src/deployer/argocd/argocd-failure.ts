@@ -68,10 +68,7 @@ interface ErrorAnswer {
   readonly permission: string;
 }
 
-/**
- * Interprets an error answer by its gRPC code, because HTTP 400, 403 and 500 each cover several. Routing errors (404, 405) and
- * 415 are plain text, and a proxy in front may answer anything (seen with Argo CD v3.5.1).
- */
+/** Interprets an error by its gRPC code: an HTTP status covers several, and a proxy in front may answer anything (Argo CD v3.5.1). */
 export function interpretError(answer: ErrorAnswer): ArgoCdFailure {
   const { code, text } = readErrorBody(answer.body);
   const gateway = answer.status === 502 || answer.status === 503 || answer.status === 504;
@@ -259,10 +256,7 @@ export function parseAnswer<T>(schema: z.ZodType<T>, answer: unknown, what: stri
 /** Levels of lists and maps in one object. Kubernetes' own schemas have fewer than 50. */
 export const MAX_DEPTH = 200;
 
-/**
- * Parses the text of an object in an answer; `what` completes "Argo CD". @throws {ArgoCdFailure} also if it is nested too deep, or
- * is a definition that could not be compared with the one that Argo CD has.
- */
+/** Parses the text of an object; `what` completes "Argo CD". @throws {ArgoCdFailure} also for one that could not be compared. */
 export function parseObjectText(text: string, what: string): unknown {
   const exact = withLongIntegers(text);
   let value: unknown;

@@ -320,10 +320,7 @@ async function listApplicationSets(
   });
 }
 
-/**
- * The applications that name sets of their namespace as owners. `fields` cannot select owners, and a set's own list of resources
- * needs a permission that deployment tokens rarely have, so this reads whole Applications (7 KB each on Argo CD v3.5.1).
- */
+/** The applications that sets of their namespace own. Reads whole Applications (7 KB each), since `fields` cannot select owners. */
 async function ownedApplications(client: Client, { controllerNamespace }: ServerSettings, timeoutMs: number) {
   const items = await getItems(client, "the list of applications", { timeoutMs });
   return items.flatMap((item) => {

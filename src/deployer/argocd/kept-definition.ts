@@ -74,11 +74,7 @@ function asStored(planned: Json | undefined, stored: Json | undefined, block?: s
   );
 }
 
-/**
- * Refuses to replace the definition of an application that Argo CD leaves alone, or one with an integer of more than 53 bits, which
- * svc could not put back as it was.
- * @throws {ArgoCdFailure}
- */
+/** Refuses to replace a definition that Argo CD leaves alone, or one with an integer that svc could not put back. @throws {ArgoCdFailure} */
 export function requireWritable(application: Application, written: ApplicationSpec): void {
   requireReconciled(application);
   const { name, spec } = application;
@@ -94,10 +90,7 @@ export function requireReconciled(application: Application): void {
   throw new ArgoCdFailure("refused", message);
 }
 
-/**
- * An application with its annotation `manifest-generate-paths` as this Argo CD reads it: from v3.4 on, without the spaces around
- * entries (`GetSourceRefreshPaths` in util/app/path). If the version is not known, it stays as it is written.
- */
+/** An application with `manifest-generate-paths` as this Argo CD reads it: from v3.4 on, without the spaces around entries. */
 export async function withReadPaths(
   live: LiveApplication | undefined,
   version: () => Promise<string>,

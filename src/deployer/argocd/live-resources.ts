@@ -52,10 +52,7 @@ export const readLiveTask: Task<LiveAnswer, Read<LiveState>> = {
     }),
 };
 
-/**
- * Reads an application's live state. Argo CD answers from the controller's last comparison, so the first call asks for a new
- * one; if that fails or takes too long, the last one is used and reported as stale.
- */
+/** Reads an application's live state after a refresh by Argo CD; if that fails or takes too long, the last one, reported as stale. */
 export function createLiveResources(
   { config, client, compute, log, clock, serverSettings }: Parts,
   recent: RecentAnswers,

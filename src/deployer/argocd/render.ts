@@ -257,10 +257,7 @@ function labelValue(instance: string): string {
   return instance.length <= LABEL_LIMIT ? instance : instance.slice(0, LABEL_LIMIT).replace(/[^A-Za-z0-9]+$/, "");
 }
 
-/**
- * Replaces the temporary name wherever `ARGOCD_APP_NAME` or an unpinned release put it, also inside a longer text. It ends in a
- * hash of the head's id, so it cannot mean anything else: no commit can contain it.
- */
+/** Replaces the temporary name, also inside a longer text: it ends in a hash of the head's id, which no commit can contain. */
 function renamed(manifest: JsonObject, { rendered, real }: RenderedAs): JsonObject {
   const token = new RegExp(`(?<![A-Za-z0-9])${rendered.resourceName}(?![A-Za-z0-9])`, "g");
   const inText = (text: string) => text.replace(token, real.resourceName);

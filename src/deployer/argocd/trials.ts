@@ -32,10 +32,7 @@ const BATCH_OBJECTS = 100;
 const MOST_CALLS = 60;
 const PAUSE_MS = 60_000;
 
-/**
- * Asks Kubernetes through Argo CD's server-side diff, which applies objects server-side without storing them. For what was
- * applied client-side, its answer misses removed members: alone it never proves "no change".
- */
+/** Asks Kubernetes through Argo CD's server-side diff. Of what was applied client-side it misses removed members: it proves no "no change". */
 export function createTrials(
   { config, client, compute, clock, log }: Parts,
   recent: RecentAnswers,
@@ -259,10 +256,7 @@ function reasonAgainst(
   return own ? undefined : "new, in a namespace where the application has nothing yet";
 }
 
-/**
- * Reads Argo CD's error about one object. Undefined if it does not say that Kubernetes refuses the object. Only forms that are
- * known to be refusals count, since "Kubernetes will refuse this" must be true.
- */
+/** Reads Argo CD's error about one object; undefined unless it is known to say that Kubernetes refuses the object. */
 export function readRefusal(
   text: string,
   { kind, name }: { kind: string; name: string },

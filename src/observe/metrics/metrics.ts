@@ -23,10 +23,7 @@ const BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200];
 const WAIT_BUCKETS = [15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200];
 const CHECK_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600];
 
-/**
- * Everything the service counts, named as in https://prometheus.io/docs/practices/naming/ . Labels take few values, all
- * known in advance; the only names are those in the server's file. Two services in one process do not share counters.
- */
+/** Everything the service counts, named as in https://prometheus.io/docs/practices/naming/. Labels take few values, known in advance. */
 export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
@@ -318,10 +315,7 @@ interface RunNotes {
   command?: ReturnType<typeof commandIn>;
 }
 
-/**
- * How long each phase of a plan took, in milliseconds; together they are the run. "fetch" includes reading the facts of the
- * change request, "render" includes diffs made while other applications still render.
- */
+/** Milliseconds of each phase of a plan. "fetch" includes reading the facts, "render" the diffs made while others still render. */
 export function planPhases(
   { started, fetched = started, firstRenderStarted, lastRenderEnded }: RunNotes,
   diffed: number,

@@ -249,10 +249,7 @@ function hostAndPort(address: string): { readonly host: string; readonly port: n
   return { host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? 6379 : Number(port) };
 }
 
-/**
- * Sends the commands of one turn of the event loop in one write: a system call costs more than most commands. Unlike with
- * ioredis's pipelining, each stays a command of its own.
- */
+/** Sends the commands of one turn of the event loop in one write, each still by itself: a system call costs more than most of them. */
 function gatherWrites(redis: RedisClient): void {
   if (redis instanceof Cluster || redis.stream.writableCorked > 0) return;
   const { stream } = redis;

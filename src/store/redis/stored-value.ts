@@ -31,10 +31,7 @@ export function orUndefined<T>(schema: z.ZodType<T>) {
   return schema.nullish().transform((value) => value ?? undefined);
 }
 
-/**
- * Damaged values and those of a newer version are reported, never guessed at. `what` names the value for users, `key` its place,
- * and `cure` what to do if the key holds more than this value. @throws {StoredValueUnreadable}
- */
+/** Never guesses at damaged or newer values. `what` names one for users, `key` its place, `cure` what to do. @throws {StoredValueUnreadable} */
 export function readStored<T>(schema: z.ZodType<T>, text: string, what: string, key: string, cure?: string): T {
   let json: unknown;
   try {

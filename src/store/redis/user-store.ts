@@ -48,10 +48,7 @@ const standing = z.object({ v: z.literal(1), sealed: z.string(), askedAt: z.numb
 const AT_ONCE = 500;
 const LAST_ADMIN = "last-admin";
 
-/**
- * Each user is a hash, `svc:{user}:<id>`; a text of its own holds the sealed token with which svc asks the provider again.
- * Active users are found through their sessions.
- */
+/** Each user is a hash, `svc:{user}:<id>`, found through their sessions; a text of its own holds the sealed token of the provider. */
 export class RedisUserStore implements UserStore {
   constructor(private readonly connection: RedisConnection) {}
 
