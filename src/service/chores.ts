@@ -83,10 +83,7 @@ export function createChores(parts: ChoreParts) {
 
   let isReconciling = false;
 
-  /**
-   * Runs at most once at a time. Where a host at its limit takes longer than the interval, searches would pile up, and all of them would
-   * ask the same as soon as it answers.
-   */
+  /** Runs at most once at a time: where a host at its limit takes longer than the interval, searches would pile up. */
   async function tryReconcile(mayRun: () => Promise<boolean>): Promise<void> {
     if (isReconciling) return;
     isReconciling = true;
@@ -201,10 +198,7 @@ interface TellParts {
   readonly log: Log;
 }
 
-/**
- * Marks the change requests of the repository that hold a lock or are deployed and were planned against the branch: the push may
- * outdate their plans. A failure is logged and does no harm: a sync checks again by itself.
- */
+/** Marks the change requests planned against this branch that hold a lock or are deployed: their plans may be outdated. Logs a failure. */
 export async function tellPlanned(
   { host, branch, ...pushed }: BranchPushed,
   { locks, deployments, plans, publisher, log }: TellParts,
@@ -305,10 +299,7 @@ async function markEnded(
   await shared.save("locks", { applications: old.map(({ application }) => application) });
 }
 
-/**
- * Tells receivers every day that a change request is deployed and not merged, but for applications that are gone. Nobody is told
- * where the host does not name its state, as after the deletion of its repository.
- */
+/** Tells receivers every day that a change request is deployed and not merged, where that still runs and the host names its state. */
 async function tellIfOverdue(
   ref: ChangeRequestRef,
   state: "open" | "closed" | undefined,

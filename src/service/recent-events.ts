@@ -95,10 +95,7 @@ export class RecentEvents {
     this.#searches = new SharedRecords("looked", search, SEARCH_BACK_MS, parts.connection);
   }
 
-  /**
-   * Finds commands and heads whose event was lost: it was accepted while Redis was unavailable and the process died
-   * before answering. Searches repositories that the audit trail, the locks or the deployments mention.
-   */
+  /** Finds commands and heads whose event was lost, in repositories that the audit trail, the locks or the deployments mention. */
   async findLost(): Promise<void> {
     await this.#searchAll(await this.#mentioned(), Infinity);
   }
@@ -297,10 +294,7 @@ export class RecentEvents {
     );
   }
 
-  /**
-   * The event of a comment. Where webhooks tell of comments, one that another command followed was overtaken; where svc polls, only
-   * one whose follower was handled already.
-   */
+  /** The event of a comment. One that another command followed was overtaken; where svc polls, only if its follower was handled already. */
   async #eventOf(comment: RecentComment, commands: readonly RecentComment[], polled: boolean): Promise<HostEvent> {
     const event = commentEvent(comment);
     const later = commands

@@ -377,10 +377,7 @@ function urlOf(server: Server, { host }: ServerConfig["server"]): string {
 /** Outside systems behind their ports, measured and traced. */
 type Adapters = Awaited<ReturnType<typeof createAdapters>>;
 
-/**
- * Recognises administrators of the pages by their accounts at the code hosts. `current` is what the pages ask as well: who opens
- * none would otherwise keep a role for as long as the session.
- */
+/** Recognises administrators of the pages by their accounts at the code hosts; `current` is what the pages ask as well. */
 export function createAdministrators(
   config: LoginConfig,
   users: Pick<UserStore, "list">,

@@ -16,10 +16,7 @@ import { systemClock } from "./service.js";
 const CONNECT_WITHIN_MS = 5_000;
 const PAUSE_MS = 200;
 
-/**
- * Gives a person a role without asking an administrator, for operators who locked themselves out. Writes to Redis, so
- * the running service follows at the person's next request. @throws {StoreUnavailable | StoredValueUnreadable}
- */
+/** Gives a person a role in Redis, for operators who locked themselves out. @throws {StoreUnavailable | StoredValueUnreadable} */
 export async function setRole(
   { kvstore }: Pick<ServerConfig, "kvstore">,
   { id, role }: { readonly id: string; readonly role: Role },

@@ -18,10 +18,7 @@ const DEPLOYER_CURE = "check argocd.server_url, argocd.token and, for a self-sig
 const STORE_CURE =
   "check redis.address and redis.password; until it is available, commands are answered with `failed to acquire lock`";
 
-/**
- * Checks once that every outside system is reachable and accepts our credentials, and logs the cure where it does not.
- * The service starts anyway; commands that need a missing system say so.
- */
+/** Checks once that every outside system accepts our credentials, and logs the cure where one does not. The service starts anyway. */
 export async function checkAtStart({ config, hosts, deployer, ping, log }: StartParts): Promise<void> {
   await Promise.all([
     ...hosts.map(async (host) => {

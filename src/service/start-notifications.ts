@@ -15,10 +15,7 @@ const GRACE_MS = 2_000;
 
 export type StartedNotifications = Awaited<ReturnType<typeof startNotifications>>;
 
-/**
- * Opens the configured receivers. Without any, nothing is started.
- * @param connection Redis that keeps the messages; without it they are kept in memory.
- */
+/** Opens the configured receivers, if there are any. @param connection Redis that keeps the messages; without it they are kept in memory. */
 export async function startNotifications(
   config: ServerConfig,
   connection: Stores["connection"],

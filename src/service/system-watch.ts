@@ -25,10 +25,7 @@ interface SystemWatchParts extends Pick<StartedNotifications, "notifications" | 
   readonly log: Log;
 }
 
-/**
- * Checks whether the store and Argo CD answer, and reports an outage at its second failure in a row, and its end. Each
- * replica reports the store, since they cannot agree without it; one of them reports Argo CD.
- */
+/** Reports an outage of Argo CD or the store at the second failure in a row, and its end; each replica reports that of the store. */
 export class SystemWatch {
   #storeOutage: Outage | undefined;
   readonly #outages: SharedRecords<Outage>;

@@ -93,10 +93,7 @@ const LONGEST_TOKEN = 16_384;
 /** In seconds since 1970, up to the last that a `Date` can hold. */
 const claimsSchema = z.object({ exp: z.number().positive().max(8.64e12) });
 
-/**
- * The `exp` of a JSON Web Token, which Argo CD's tokens are; undefined if it has none or is another text. The signature is Argo CD's to
- * check: this only tells people when to make another.
- */
+/** The `exp` of a JSON Web Token, as Argo CD's tokens are; undefined without one. The signature is Argo CD's to check. */
 export function expiryOf(token: string): Date | undefined {
   const [, payload] = token.length > LONGEST_TOKEN ? [] : token.split(".");
   if (payload === undefined) return undefined;

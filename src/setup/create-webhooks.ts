@@ -20,10 +20,7 @@ const SETUP_TOKEN = "GITLAB_SETUP_TOKEN";
 const SIGNING_TOKEN = "GITLAB_SIGNING_TOKEN";
 const WEBHOOK_SECRET = "GITLAB_WEBHOOK_SECRET";
 
-/**
- * Checks the token of svc's account, and creates the webhooks of projects or a group. @returns What was done, and the
- * section of the configuration. @throws {SetupRefused | HostFailure}
- */
+/** Creates the webhooks of projects or a group. @returns What was done, and the section of the configuration. @throws {SetupRefused | HostFailure} */
 export async function createWebhooks(request: HookRequest, parts: SetupParts): Promise<readonly string[]> {
   const { web, targets, secrets } = request;
   const own = await gitlabAccount(web, await ownToken(request, parts), parts.clock);
@@ -218,10 +215,7 @@ const EVENTS = {
   releasesEvents: false,
 };
 
-/**
- * Creates the webhook, or updates an existing one of the same address. GitLab ignores parameters it is too old for.
- * @throws {SetupRefused} if the webhook would not send what svc needs; `HostFailure`.
- */
+/** Creates or updates the webhook of this address. @throws {SetupRefused} if it would not send what svc needs: GitLab may be too old; `HostFailure`. */
 async function writeHook(
   client: GitLabClient,
   target: HookTarget,

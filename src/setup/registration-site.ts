@@ -187,10 +187,7 @@ const MOST_WRONG = 5;
 
 type CodeAttempt = "accepted" | "wrong" | "used" | "expired" | "locked";
 
-/**
- * A code of 40 random bits that a person copies from the terminal into a page. Works once, expires, and locks after
- * five wrong attempts.
- */
+/** A code of 40 random bits that a person copies from the terminal. Works once, expires, and locks after five wrong attempts. */
 export class OneTimeCode {
   /** For example `7KQF-9M2X`. */
   readonly text: string;

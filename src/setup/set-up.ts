@@ -51,10 +51,7 @@ type Outcome =
   | { readonly kind: "registered"; readonly app: RegisteredApp; readonly files: readonly string[] }
   | { readonly kind: "failed"; readonly error: unknown };
 
-/**
- * Serves the pages that lead through the registration of a GitHub App, until it is registered or an hour has passed.
- * @returns What was done, and the section of the configuration. @throws {SetupRefused | CannotListen}
- */
+/** Serves the pages that register a GitHub App. @returns What was done, and the configuration's section. @throws {SetupRefused | CannotListen} */
 async function registerApp(request: AppRequest, { clock, print }: SetupParts): Promise<readonly string[]> {
   // Reserve the files first: a key that cannot be stored must not be created.
   await (await SecretFiles.create(request.secrets, secretsOf(request))).discard();

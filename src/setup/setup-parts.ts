@@ -12,10 +12,7 @@ export class SecretFiles {
 
   private constructor(readonly folder: string) {}
 
-  /**
-   * Creates empty files that only this user can read; never touches existing files or links. @throws {SetupRefused}
-   * and leaves nothing behind.
-   */
+  /** Creates empty files that only this user can read, and touches no others. @throws {SetupRefused} and leaves nothing behind. */
   static async create(folder: string, names: readonly string[]): Promise<SecretFiles> {
     const files = new SecretFiles(folder);
     try {

@@ -14,10 +14,7 @@ function hostOf(origin: string): string | undefined {
   return URL.canParse(origin) ? new URL(origin).host : undefined;
 }
 
-/**
- * Headers against framing, sniffing and injected scripts. The ingress that ends TLS sets HSTS.
- * @param formTargets Other origins that forms may be sent to.
- */
+/** Headers against framing, sniffing and injected scripts. @param formTargets Other origins that forms may be sent to. */
 export function securityHeaders(formTargets: readonly string[] = []): RequestHandler {
   return helmet({
     contentSecurityPolicy: {

@@ -76,10 +76,7 @@ export class HostSummaries {
   }
 }
 
-/**
- * Asks the host for a change request, and reads the repository's file. Undefined if the host is no longer configured.
- * @throws {HostFailure | RepositoryFailure | StoreUnavailable}
- */
+/** Asks the host for a change request, and reads the repository's file; undefined if the host is no longer configured. */
 export async function readSummary(ref: ChangeRequestRef, source: Dependencies): Promise<ChangeSummary | undefined> {
   const host = source.hosts[ref.host];
   if (host === undefined) return undefined;

@@ -28,10 +28,7 @@ export class LiveStreams {
     this.#options = { most: 500, mostEach: 20, heartbeatMs: 20_000, lifetimeMs: 300_000, paceMs: 250, ...options };
   }
 
-  /**
-   * Streams the progress of a change request until the client disconnects. Returns false, with nothing written, if
-   * too many streams are open.
-   */
+  /** Streams the progress of a change request until the client disconnects; false, with nothing written, if too many streams are open. */
   open(
     change: ChangeRequestRef,
     response: Response,

@@ -227,11 +227,7 @@ const KEPT_OUTPUT = 16 * 1024;
 /** How long to wait for processes outside the program's group that hold its pipes open, in milliseconds. */
 const CLOSING_MS = 500;
 
-/**
- * Runs a program in its own process group, which ends with it: at a limit, at an abort, and when the program exits and
- * leaves others behind. It need not read its input.
- * @throws only the signal's reason.
- */
+/** Runs a program in a process group that ends with it, at a limit or an abort. It need not read its input. @throws only the signal's reason. */
 async function runCheckProcess(order: CheckProcess): Promise<{ readonly end: ProcessEnd; readonly output: string }> {
   const { signal } = order;
   signal.throwIfAborted();

@@ -323,10 +323,7 @@ function begun(task: Task<never, unknown>, asked: Asked): () => unknown {
   return task.begin(input);
 }
 
-/**
- * Every task that reads what strangers wrote and may take long. A thread loads only the modules of the tasks it does: loading
- * all of them takes longer than most tasks.
- */
+/** Every task over what strangers wrote that may take long. A thread loads only the modules of the tasks that it does. */
 export const TASKS: Tasks = {
   "may-hold-resource": async () => (await import("../core/detect/scan/manifests.js")).mayHoldResourceTask,
   "read-resources": async () => (await import("../core/detect/scan/resources.js")).readResourcesTask,

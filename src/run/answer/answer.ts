@@ -59,10 +59,7 @@ export async function answer(
   return posted ? { kind: "answered", result } : silent("left-out");
 }
 
-/**
- * Whether a comment of this run already stands as its answer, so that a refusal adds nothing. While the store is
- * unavailable a repeated delivery looks like a first one, so the comments are checked then as well.
- */
+/** Whether a comment of this run already stands as its answer, so that a refusal adds nothing; looked for without a store as well. */
 export async function isAlreadyAnswered({ reason }: Refusal, change: ChangeRequestRef, run: Run): Promise<boolean> {
   if (!run.ticket.again && reason !== "store-unavailable") return false;
   try {

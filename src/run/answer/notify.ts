@@ -76,11 +76,7 @@ function notifiedOf(sync: ApplicationSync): RunEnded["applications"][number] {
   return { application: sync.application, outcome: sync.kind, rolledBack: wasRolledBack(sync) };
 }
 
-/**
- * Tells receivers what became of a command: each end once for all attempts of a run. Runs beside the answer, which does not wait for it.
- * Never rejects.
- * @param outsider Whoever has no access cannot fill a channel with what broke.
- */
+/** Tells receivers what became of a command, once per run and beside the answer. Never rejects. @param outsider may not fill a channel. */
 export async function tellReceivers(
   { command, by, outsider }: Pick<Answerable, "command" | "by"> & { readonly outsider: boolean },
   result: CommandResult,
@@ -95,10 +91,7 @@ export async function tellReceivers(
   await publish({ ...origin(id, run), kind: "run-ended", ...about, ...facts }, run);
 }
 
-/**
- * Tells receivers of a merge. Call it before locks and records are removed: they name the applications.
- * @throws {StoreUnavailable} so that they are not removed untold.
- */
+/** Tells receivers of a merge, before the locks and records that name its applications are removed. @throws {StoreUnavailable} */
 export async function tellOfMerge(change: ChangeRequest, run: Run): Promise<void> {
   if (run.config.notifications.length === 0) return;
   try {

@@ -153,10 +153,7 @@ export class PlanComment {
     await wrotePlan(change, { digest, id: comment?.id ?? "" }, run);
   }
 
-  /**
-   * Edits a comment of the plan, and leaves it as it is if the host refuses that for good. @param first the id of the plan's first
-   * comment. @returns False if the comment is gone.
-   */
+  /** Edits a comment of the plan unless the host refuses that for good. @param first the plan's first one. @returns False if the comment is gone. */
   async #edit(id: string, text: string, first = id): Promise<boolean> {
     const { change, run } = this;
     // A comment that turns out to be gone is posted anew, by another attempt if this one fails.
@@ -237,11 +234,7 @@ function cutToFit(text: string, room: number): string {
     .join("\n\n");
 }
 
-/**
- * Brings every comment of a posted plan to its present text, the first one last: until then its marker says that there is more to do.
- * Comments that the plan does not need any more are marked as outdated.
- * @param first its first comment.
- */
+/** Brings every comment of a plan to its present text, the first one last, and outdates those not needed. @param first its first comment. */
 async function rewritePlan(
   host: CodeHost,
   change: ChangeRequestRef,

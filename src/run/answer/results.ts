@@ -87,10 +87,7 @@ export async function planUpdated(
 
 const BY_HAND = "Merge it by hand.";
 
-/**
- * Merges a change request whose applications are all deployed, if what is read right before that still allows it. If that or
- * the host forbids it, a comment says so.
- */
+/** Merges a change request whose applications are all deployed, if that is still allowed; otherwise a comment says so. */
 async function merge({ applications, skipped }: CommandResultOf<"synced">, answer: Answer): Promise<void> {
   const { asked, change, run } = answer;
   // An earlier attempt of this run merged it.
@@ -261,10 +258,7 @@ export function changedSomething({ kind }: CommandResult): boolean {
   return !UNCHANGED.has(kind);
 }
 
-/**
- * Posts an answer, updates the commit status and merges.
- * @returns Whether it was posted: refusals and help are left out while the host's limit of comments is used up.
- */
+/** Posts an answer, updates the commit status and merges. @returns Whether it was posted: the host's limit may leave out refusals and help. */
 export function replyTo<K extends ResultKind>(result: CommandResultOf<K>, answer: Answer): Promise<boolean> {
   return RESULTS[result.kind].reply(result, answer);
 }
@@ -370,11 +364,7 @@ export function postingOf(urgency: Urgency, { ticket, signal }: Pick<Run, "ticke
   return { urgency, signal: urgency === "plan" ? signal : undefined, onWait: () => ticket.stepAside() };
 }
 
-/**
- * Posts an answer. If the host's limit is used up, drops it unless it is a plan or a result: a late reply helps nobody,
- * and the reaction on the comment remains.
- * @returns Whether it was posted.
- */
+/** Posts an answer, but no refusal or help once the host's limit is used up: a late reply helps nobody. @returns Whether it was posted. */
 async function postIfInTime({ post, posting: { urgency }, run }: Answer): Promise<boolean> {
   try {
     await post();

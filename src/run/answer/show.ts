@@ -112,10 +112,7 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
   return shown;
 }
 
-/**
- * Brings what an open change request shows up to date: its plan, or, where svc does not plan by itself or cannot read it, what is
- * known without one. Nobody asks Kubernetes for its plan any more.
- */
+/** Brings what an open change request shows up to date: its plan, or what is known without one. */
 export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown> {
   const stored = await run.plans.find(change).catch(only(StoredValueUnreadable, (error) => error));
   const isUnreadable = stored instanceof StoredValueUnreadable;
@@ -164,10 +161,7 @@ async function triedToNote(plan: Plan, change: ChangeRequest, opened: Reloaded, 
 
 const MOST_NAMED = 5;
 
-/**
- * Warns in a plan of what its sync would revert, if the base branch has new commits since. Renders nothing. What the plan says of
- * applications that cannot be read now stands. @returns False if there are any.
- */
+/** Warns in a plan of what its sync would revert by now. @returns False if some applications cannot be read. */
 async function noteMovedBase(plan: Plan, change: ChangeRequest, opened: Reloaded, run: Run): Promise<boolean> {
   if (plan.baseRevision === change.baseRevision || opened.problems.length > 0) return true;
   const { behind, unread, lacks } = await behindNow(plan, change, opened, run);

@@ -75,10 +75,7 @@ export async function forgetStatus(ref: ChangeRequestRef, run: Run): Promise<voi
   });
 }
 
-/**
- * Sets the commit status of a head to this text. @param url what it leads to. @param unlessShown whether to leave alone what the host
- * shows already. @returns Whether the host shows it.
- */
+/** Sets the commit status of a head. @param url what it leads to. @param unlessShown leaves what is shown. @returns Whether the host shows it. */
 export async function setStatusText(
   change: ChangeRequest,
   text: StatusText,
@@ -121,10 +118,7 @@ type StatusWriter = Pick<Run, "host" | "hostWords" | "statuses" | "push" | "pati
   readonly publisher: Pick<Run["publisher"], "wrote" | "retry">;
 };
 
-/**
- * How many statuses of a commit are kept back: with fewer left it gets no further success, so that a success can still be taken
- * back.
- */
+/** How many statuses of a commit are kept back, so that a success can still be taken back. */
 const RESERVED = 100;
 /** How often a success is written again because another replica may have written in the meantime. */
 const MAX_TURNS = 3;
@@ -161,10 +155,7 @@ export async function writeUnplanned(own: OwnStatus, writer: StatusWriter): Prom
   if (before !== undefined) await writeWorst({ ...own.change, headRevision: before }, writer);
 }
 
-/**
- * Sets the worst of all own statuses with this head; nothing if there are none.
- * @returns Whether the host shows that of the change request itself.
- */
+/** Sets the worst of all own statuses with this head, if any. @returns Whether the host shows that of the change request itself. */
 export async function writeWorst(
   head: HeadRef,
   writer: StatusWriter,

@@ -37,10 +37,7 @@ type Ended = Exclude<DeploymentState, "running">;
 const PAUSES = [1_000, 5_000, 15_000];
 const PASSING: readonly HostFailureReason[] = ["unreachable", "failed"];
 
-/**
- * Shows what a command deploys in the environments of the code host, one call after the other. Works beside the command:
- * nothing fails with it. A failure is logged once; after it the rest of the command is not shown.
- */
+/** Shows what a command deploys in the host's environments, beside the command; after a first failure, which is logged, no more. */
 export class EnvironmentReports {
   readonly #entries = new Map<ApplicationName, Entry>();
   #work: Promise<void> = Promise.resolve();

@@ -19,10 +19,7 @@ const MANIFEST = /\.(?:ya?ml|json)$/i;
 const MOST_FILES = 20_000;
 const MOST_READ = 2000;
 
-/**
- * The values of the Secrets that stand in the repository at head and base of a change request: in manifests and their
- * carriers, in Kustomize's generators, and in templates line by line. Read only when a message has to be searched for them.
- */
+/** The values of the Secrets in the repository at head and base: in manifests, their carriers, Kustomize's generators and templates. */
 async function secretsOfRepository(snapshot: Snapshot, change: ChangeRequest): Promise<readonly Json[]> {
   const revisions = [...new Set([change.headRevision, change.baseRevision])];
   const found = await Promise.all(revisions.map((revision) => secretsAt(snapshot, revision)));
@@ -129,10 +126,7 @@ export function hidingInTexts(parts: Parts) {
   return { hide, hideNow };
 }
 
-/**
- * Argo CD as one run sees it: no message of it repeats a value of a Secret that stands in the repository, or what the
- * server's patterns redact. The repository is searched once, and only for messages that are not among the usual ones.
- */
+/** Argo CD as one run sees it: no message repeats a value of a Secret in the repository, or what the server's patterns redact. */
 export function hidingSecrets(deployer: Deployer, parts: Parts): Deployer {
   const { hide, hideNow } = hidingInTexts(parts);
 

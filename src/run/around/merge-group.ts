@@ -12,10 +12,7 @@ import type { Run } from "../line/run.js";
 const PATIENCE_MS = 10 * 60_000;
 const LOOK_EVERY_MS = 15_000;
 
-/**
- * Sets the status of a merge group's head. It never stays pending: a queue waits for it, and what cannot be told is a failure.
- * The run heeds no push or close, after which the queue makes a new group.
- */
+/** Sets the status of a merge group's head, which never stays pending: a queue waits for it, and what cannot be told is a failure. */
 export async function judgeGroup(group: MergeGroup, run: Run): Promise<Silent> {
   if (!hasCommitStatus(run)) return silent("nothing-to-update");
   const until = run.clock.now().getTime() + PATIENCE_MS;

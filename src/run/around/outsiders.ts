@@ -16,10 +16,7 @@ interface Refusals {
   readonly endsAt: number;
 }
 
-/**
- * What this process knows about people without write access, so that many comments of theirs cost few calls. It is only
- * ever used to ignore somebody.
- */
+/** What this process knows about people without write access; it is only ever used to ignore somebody without a call. */
 export class Outsiders {
   /** The refusals by host, repository and account. */
   readonly #refusals = new LRUCache<string, Refusals>(REMEMBERED);

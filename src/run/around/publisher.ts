@@ -46,10 +46,7 @@ interface UnderWay {
   readonly isBehind: boolean;
 }
 
-/**
- * Keeps what change requests show true. Whoever changes a fact marks those that it concerns; a mark becomes an event of its
- * change request's lane, where no other run writes the same texts. Marks are kept here while the store is unavailable.
- */
+/** Keeps what change requests show true: whoever changes a fact marks them, and a mark becomes an event of their lane. */
 export class Publisher {
   readonly #kept = new Map<string, () => Promise<void>>();
   /** Marks that this replica made events of, which wait or run, and how long they count. */
@@ -101,10 +98,7 @@ export class Publisher {
     });
   }
 
-  /**
-   * Marks whoever shows the state of an application, but for the change request whose own run goes on. Never throws.
-   * @param whose had its lock or its record.
-   */
+  /** Marks whoever shows the state of an application, but for the change request whose own run goes on. Never throws. */
   async touched(application: ApplicationName, by?: ChangeRequestRef, whose?: ChangeRequestRef): Promise<void> {
     await this.#do(`application ${application} ${whose && identityKey(whose)}`, async () => {
       const isOther = (one: ChangeRequestRef) => by === undefined || !sameChangeRequest(one, by);
@@ -139,10 +133,7 @@ export class Publisher {
     await this.#do(`note ${identityKey(change)}`, () => this.parts.marks.describe(change, change));
   }
 
-  /**
-   * Removes a mark whose run begins. Left until the run's end, its lease would make a retry due before the pause after a failure is
-   * over. If the process dies, the queue still has the event. Never throws.
-   */
+  /** Removes a mark whose run begins: its lease would cut the pause after a failure short, and the queue has the event. Never throws. */
   async begin(mark: Mark): Promise<void> {
     await this.#do(`done ${identityKey(mark.change)}`, () => this.parts.marks.remove(mark));
   }

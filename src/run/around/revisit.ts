@@ -37,10 +37,7 @@ import { openChange, plansAutomatically, readChangeFacts, type Run } from "../li
 import type { Publisher } from "./publisher.js";
 import { followRollout } from "./rollout.js";
 
-/**
- * Settles the syncs of a change request after a review, or for the reconciler.
- * @param obey Runs and answers the plan to make instead, if an approval lifts what the plan of the head withholds.
- */
+/** Settles the syncs of a change request after a review, or for the reconciler. @param obey Runs and answers the plan that an approval lifts. */
 export async function revisit(
   ref: ChangeRequestRef,
   run: Run,
@@ -169,10 +166,7 @@ interface OverdueSource {
   readonly log: Log;
 }
 
-/**
- * Marks what has been deployed and not merged for too long, and was not reminded for a day. Asks no host.
- * @param open the keys of those that the host just called open: a closed one would be marked again at each look.
- */
+/** Marks what has been deployed and not merged for too long, and was not reminded for a day. @param open the keys of those known as open. */
 export async function markOverdue(
   { deployments, publisher, clock, log }: OverdueSource,
   remindAfter: number | "off",
@@ -249,9 +243,7 @@ export function mayStartOnApproval({ applications }: Facts): boolean {
   return applications.some(({ requires }) => requires.onApproval === true);
 }
 
-/**
- * Notes when a posted plan was shown, by the clock that times approvals: whoever approved before has seen another plan, or none.
- */
+/** Notes when a posted plan was shown, by the clock that times approvals: earlier ones have seen another plan, or none. */
 export async function noteShown({ plan, wanted }: { plan: Plan; wanted: boolean }, run: Run): Promise<void> {
   const { publisher, host, log } = run;
   if (plan.approvalUsed) return;

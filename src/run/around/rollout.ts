@@ -46,10 +46,7 @@ import { openChange, type Run } from "../line/run.js";
 import { EnvironmentReports } from "./environments.js";
 import { hidingInTexts } from "./hide-secrets.js";
 
-/**
- * Starts to follow what takes effect at a merge, by the plan of the merged head; once, however often the merge is reported.
- * @param records what it had deployed.
- */
+/** Starts to follow what takes effect at a merge, once, by the plan of the merged head. @param records what it had deployed. */
 export async function startRollout(change: ChangeRequest, records: readonly Deployment[], run: Run): Promise<void> {
   const { timeout } = run.config.afterMerge;
   if (timeout === "off") return;

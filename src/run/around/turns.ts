@@ -70,10 +70,7 @@ export async function callNext(
   }
 }
 
-/**
- * Puts whoever lost locks first in their queues, and returns these locks. Locks that nobody else waits for are left out, since it
- * would take them back at once. @throws {StoreUnavailable}
- */
+/** Puts whoever lost locks first in their queues, where others wait, and returns these locks. @throws {StoreUnavailable} */
 export async function keepPlaces(
   applications: readonly ApplicationName[],
   loser: ChangeRequestRef,
@@ -109,11 +106,7 @@ export async function passTurn(
   await callNext({ applications, after }, cause, parts, change);
 }
 
-/**
- * Plans a change request whose turn has come for a lock, or tells it so if svc may not plan it by itself. Whoever does not
- * take the lock leaves the queue.
- * @param obey Runs and answers the plan.
- */
+/** Plans a change request whose turn has come, or tells it so; whoever takes no lock leaves the queue. @param obey Runs and answers the plan. */
 export async function takeTurn(
   ref: ChangeRequestRef,
   { applications, after }: TurnCame,
@@ -154,10 +147,7 @@ export async function takeTurn(
   return outcome;
 }
 
-/**
- * Ends a turn whose plan crashes svc. The change request leaves the queues, since it would be called again and again, and a comment
- * says that somebody has to ask for its plan.
- */
+/** Ends a turn whose plan crashes svc: it leaves the queues, and a comment says that somebody has to ask for its plan. */
 export async function giveUpTurn(ref: ChangeRequestRef, { applications, after }: TurnCame, run: Run): Promise<Outcome> {
   const { free } = await stillFree(applications, ref, run);
   for (const application of free) await run.waiting.leave(application, ref);
@@ -200,10 +190,7 @@ async function updateAtTurn(ref: ChangeRequestRef, given: Run): Promise<void> {
 /** Noted once a turn is taken: an attempt after a crash may find that it has left the queues already. */
 const TAKEN: RunNotes = { started: [], skipped: [] };
 
-/**
- * The locks that are free and that it waits for. An earlier attempt of the run may have taken them, and left the queues,
- * without an answer. `left` are free as well, and it does not wait for them any more.
- */
+/** The locks that are free and that it waits for, or an earlier attempt took. `left` are free, too, and it does not wait for them any more. */
 async function stillFree(
   applications: readonly ApplicationName[],
   ref: ChangeRequestRef,
@@ -242,10 +229,7 @@ async function factsOf(
   }
 }
 
-/**
- * The plan to run by itself: one like the plan of this head that somebody asked for, or an automatic one. Undefined if a
- * person has to ask for it. Nobody has seen the new commits of a fork, or of a draft.
- */
+/** The plan to run by itself: as somebody asked for this head, or an automatic one; undefined if a person has to ask, as for a fork or a draft. */
 async function planOf(change: ChangeRequest, run: Run): Promise<Autoplan["command"] | undefined> {
   const plan = change.fork ? undefined : await ifReadable(run.plans.find(change), undefined);
   if (isPlanOf(plan, change)) return planAgain(plan);
@@ -253,10 +237,7 @@ async function planOf(change: ChangeRequest, run: Run): Promise<Autoplan["comman
   return (await openChange(change, run)).settings.autoplan ? AUTOPLAN.command : undefined;
 }
 
-/**
- * Leaves the queues after the turn, unless somebody else was faster, or a push or a close stopped the plan and decides anew.
- * Returns the locks that are free.
- */
+/** Leaves the queues after the turn, unless somebody was faster or a stopped plan is decided anew. Returns the locks that are free. */
 async function stepOut(
   applications: readonly ApplicationName[],
   ref: ChangeRequestRef,

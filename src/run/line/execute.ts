@@ -56,10 +56,7 @@ export async function fetchPushed(
   if (source !== undefined) await repositories.fetchHead(change, source, { pushed, signal });
 }
 
-/**
- * Reads the change request. If the host fails while an earlier attempt's deployment is not looked up yet, nothing is told.
- * @throws {NotRecovered}
- */
+/** Reads the change request; tells nothing of a failure before an earlier deployment is looked up. @throws {NotRecovered} */
 export async function readFirst(ref: ChangeRequestRef, run: Run): Promise<ChangeRequest> {
   const { ticket } = run;
   try {
@@ -73,11 +70,7 @@ export async function readFirst(ref: ChangeRequestRef, run: Run): Promise<Change
   }
 }
 
-/**
- * Resumes what an earlier attempt of this run did. Returns undefined if it did nothing that must not be repeated: the
- * run starts over.
- * @throws {NotRecovered}
- */
+/** Resumes what an earlier attempt of this run did; undefined if the run may start over. @throws {NotRecovered} */
 export async function recover(
   asked: Answerable,
   change: ChangeRequest,
@@ -224,10 +217,7 @@ export async function closeChangeRequest(
   return { kind: "answered", result };
 }
 
-/**
- * Releases the locks of a command whose change request was closed while it took them: another replica may have handled
- * the close event before the last lock was taken. Returns the state of a closed one.
- */
+/** Releases the locks of a command whose change request was closed while it took them. Returns the state of a closed one. */
 async function releaseIfClosed(change: ChangeRequest, run: Run): Promise<"closed" | "merged" | undefined> {
   try {
     const state = await run.host.state(change);

@@ -47,11 +47,7 @@ type SettingsSource = Pick<Run, "config" | "host" | "hosts" | "repositories" | "
   readonly signal?: AbortSignal;
 };
 
-/**
- * Opens the commits of a change request. The host's ref of the head may be late by seconds, or in bad cases by hours: where it
- * shows another commit, the host is asked for the head again.
- * @throws {HeadMoved}
- */
+/** Opens the commits of a change request; where the host's ref shows another head, the host is asked for it again. @throws {HeadMoved} */
 async function openRepository(change: ChangeRequest, { host, repositories, signal, patient }: SettingsSource) {
   const source = await host.cloneSource(change);
   try {
@@ -64,11 +60,7 @@ async function openRepository(change: ChangeRequest, { host, repositories, signa
   }
 }
 
-/**
- * Opens the commits of a change request and reads the settings that hold for it: policy from the tips of the base
- * branch and the default branch, mappings from these and the head.
- * @throws {HeadMoved}
- */
+/** Opens the commits of a change request and reads the settings that hold for it. @throws {HeadMoved} */
 export async function openChange(change: ChangeRequest, source: SettingsSource): Promise<Reloaded> {
   const { config, hosts, detection, compute, signal } = source;
   const repository = await openRepository(change, source);

@@ -81,11 +81,7 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   return runEndOf(outcome);
 }
 
-/**
- * Stores that mark whoever shows the state of an application, as soon as that changes. The run itself answers for its own
- * change request.
- * @param freed receives the applications whose lock may have been released.
- */
+/** Stores that mark whoever shows the state of an application once it changes. @param freed receives those whose lock may have been released. */
 function marksConcerned({ publisher, ...deps }: Dependencies, self: ChangeRequestRef, freed: Set<ApplicationName>) {
   let changed = false;
   type Concerned = [application: ApplicationName, whose?: ChangeRequestRef];
@@ -348,10 +344,7 @@ export function runKeyOfComment(change: ChangeRequestRef, commentId: string): st
   return `${changeRequestKey(change)} comment ${commentId}`;
 }
 
-/**
- * Blocks the writes of a run whose change request another replica has taken over. While that is unknown, because the
- * store is unavailable, the run can still post comments; all other writes are blocked.
- */
+/** Blocks the writes of a run whose change request another replica has taken over; while that is unknown, all but comments. */
 function fence<Parts extends RunPorts & { readonly ticket: RunTicket }>(parts: Parts): Parts {
   const { ticket } = parts;
   const host = wrapPort(parts.host, confirmFirst(PORT_REACH.host, ticket));

@@ -202,10 +202,7 @@ async function forceUnlock(application: ApplicationName, by: Account, parts: Api
   return undefined;
 }
 
-/**
- * As `forceUnlock`, for every lock that a change request holds. Locks that others took meanwhile stay.
- * @throws {StoreUnavailable}
- */
+/** As `forceUnlock`, for every lock that a change request still holds. @throws {StoreUnavailable} */
 async function forceUnlockAll(
   holder: ChangeRequestRef,
   by: Account,

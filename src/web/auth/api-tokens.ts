@@ -11,10 +11,7 @@ import { setViewer } from "../viewer.js";
 
 const API = /^\/api\/v1(?:\/|$)/i;
 
-/**
- * The API token that a request to `/api/v1` carries. Other bearers are not svc's: proxies in front of it send theirs along.
- * A page of another site cannot send it: svc grants no CORS preflight.
- */
+/** The API token of a request to `/api/v1`. Other bearers are not svc's, and without CORS no page of another site can send one. */
 export function apiTokenIn({ path, headers }: Pick<Request, "path" | "headers">): string | undefined {
   if (!API.test(path)) return undefined;
   const [, sent] = /^bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
@@ -27,10 +24,7 @@ interface ApiTokenParts {
   readonly log: Log;
 }
 
-/**
- * Identifies requests by their API token. Unknown tokens are refused, even beside a session, and limited per address;
- * known ones from the same address still work.
- */
+/** Identifies requests by their API token. Unknown ones are refused, even beside a session, and limited per address. */
 export function identifyToken({ tokens, attempts, log }: ApiTokenParts): RequestHandler {
   // Counted apart from logins: a script with an old token must not keep the people behind its address out.
   const counter: AttemptCounter = { add: (key, windowMs) => attempts.add(`api-token:${key}`, windowMs) };

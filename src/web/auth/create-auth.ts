@@ -30,10 +30,7 @@ interface AuthOptions {
 interface Auth {
   readonly identify: readonly RequestHandler[];
   readonly routes: Router;
-  /**
-   * Asks the login provider again about an account. @returns It with the role that it has now; undefined if it may not log in any
-   * more. @throws {StoreUnavailable}
-   */
+  /** Asks the login provider again. @returns The account with its present role; undefined if it may not log in any more. @throws {StoreUnavailable} */
   readonly current: (account: Account) => Promise<Account | undefined>;
 }
 
@@ -118,10 +115,7 @@ type Verdict =
   | { readonly kind: "left"; readonly reason: string }
   | { readonly kind: "unclear"; readonly reason: string };
 
-/**
- * Keeps logins in step with the provider: whoever uses their session is asked about every 15 minutes. Whoever no longer
- * satisfies the `allowed_*` settings is logged out everywhere, and roles that no admin set are assigned anew.
- */
+/** Asks the provider every 15 minutes about whoever uses a session: logs them out everywhere, or assigns roles that no admin set anew. */
 class StandingChecks {
   /** When this replica last checked each account, in milliseconds since 1970. */
   readonly #seen = new LRUCache<string, number>({ maxSize: MOST_REMEMBERED, sizeCalculation: () => 1 });

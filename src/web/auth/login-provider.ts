@@ -11,10 +11,7 @@ export interface RedirectProvider {
   readonly name: string;
   /** Where to redirect to, or the refusal if that is unknown. */
   begin(attempt: LoginStart, callbackUrl: string): Promise<URL | LoginRefusal>;
-  /**
-   * Asks the provider for the person and the memberships. `answer` is the callback address with the request's query.
-   * Without tokens, the provider cannot be asked about the person again.
-   */
+  /** Asks the provider for the person. `answer` is the callback address with its query; without tokens it cannot be asked about them again. */
   finish(
     answer: URL,
     attempt: LoginAttempt,

@@ -38,10 +38,7 @@ export function tokensIn(
   return { access, refresh: next, expiresAt: seconds === undefined ? undefined : now.getTime() + seconds * 1000 };
 }
 
-/**
- * The refusal in a provider's callback. Anyone can link to one, so it quotes the provider only if this browser
- * `started` the login.
- */
+/** The refusal in a provider's callback, which is quoted only if this browser `started` the login: anyone can link to one. */
 export function refusalInCallback(answer: URL, title: string, started: boolean): LoginRefusal | undefined {
   const code = answer.searchParams.get("error");
   if (code === null) return undefined;

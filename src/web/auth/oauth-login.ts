@@ -269,10 +269,7 @@ export function groupsAskedFor(
   });
 }
 
-/**
- * Reads a provider's API on behalf of one person. The path is relative to the API's root.
- * @throws {ProviderFailure} for a missing, too large or redirecting answer.
- */
+/** Reads a provider's API for one person, by a path below its root. @throws {ProviderFailure} for a missing, too large or redirecting answer. */
 type ProviderApi = (path: string) => Promise<ApiAnswer>;
 
 /** Sends the token to `apiUrl` only: redirects are not followed. */

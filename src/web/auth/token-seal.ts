@@ -18,10 +18,7 @@ const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/**
- * Encrypts tokens for the store (AES-256-GCM, with a key derived from `auth.session_secret`). They are bound to one
- * account: whoever can write to the store cannot give them to another.
- */
+/** Encrypts tokens for the store (AES-256-GCM, with a key derived from `auth.session_secret`), each bound to one account. */
 export class TokenSeal {
   readonly #key: Buffer;
 

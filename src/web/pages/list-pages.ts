@@ -53,10 +53,7 @@ const FILTERS: Readonly<Record<string, { readonly text: string; readonly fits: (
 };
 const OF_STORES: readonly string[] = ["open", "locked"];
 
-/**
- * The applications that Argo CD shows svc, for people who are logged in, and those that svc deployed for everybody: their state,
- * last deployment and lock.
- */
+/** The applications that Argo CD shows, for people who are logged in, and those that svc deployed: state, last deployment and lock. */
 export async function applicationsPage(query: unknown, reader: Reader, parts: PageParts): Promise<Page> {
   const [listed, records, locks, entries] = await Promise.all([
     deployerRows(reader, parts),

@@ -142,10 +142,7 @@ export function readText(query: unknown, name: string): string {
 /** Repositories that one page asks their host about, at most: each that is not known yet costs a call. */
 const MOST_ASKED = 20;
 
-/**
- * How a page names each of these change requests: with title and state, as the host told them last, for whoever may read the
- * repository. Others see its name alone.
- */
+/** How a page names change requests: with title and state for whoever may read the repository, and by their names alone for others. */
 export async function nameChanges(
   changes: readonly ChangeRequestRef[],
   reader: Reader,
