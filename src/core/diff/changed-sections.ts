@@ -1,8 +1,8 @@
 import { structuredPatch } from "diff";
 import { stringify } from "yaml";
-import { isList, ownMember } from "../model/effect.js";
+import { ownMember } from "../model/effect.js";
 import { counted } from "../model/host-words.js";
-import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } from "../model/json.js";
+import { canonicalJson, isJsonObject, isList, type Json, jsonEqual, type JsonObject } from "../model/json.js";
 import type { BothSides } from "../model/plan/manifest-diff.js";
 
 const MOST_SECTIONS = 40;

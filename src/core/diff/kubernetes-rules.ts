@@ -1,5 +1,5 @@
-import { isList, ownMember } from "../model/effect.js";
-import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
+import { ownMember } from "../model/effect.js";
+import { isJsonObject, isList, type Json, type JsonObject } from "../model/json.js";
 import { isOlder, shortVersion } from "../ports/deployer.js";
 import { isSecretKind } from "../secrets/hide-values.js";
 import type { ManifestIdentity } from "./manifest-key.js";

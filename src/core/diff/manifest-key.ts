@@ -1,5 +1,5 @@
 import type { ApplicationSpec, Manifest } from "../model/application.js";
-import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
+import { isJsonObject, isList, type Json, type JsonObject, objectsIn, stringsIn } from "../model/json.js";
 
 /** Identifies an object on both sides, and names it for users. */
 export interface ManifestIdentity {
@@ -136,12 +136,11 @@ const MAX_LISTS = 4;
 /** Argo CD usually unpacks lists itself; a Secret must not hide in one that it left. */
 function flattened(manifest: Manifest, depth: number): readonly Manifest[] {
   const { kind, items } = manifest;
-  const isList = typeof kind === "string" && kind.endsWith("List") && Array.isArray(items);
-  if (!isList || depth > MAX_LISTS) return [manifest];
-  const objects = (items as readonly Json[]).filter(isJsonObject);
+  const hasItems = typeof kind === "string" && kind.endsWith("List") && isList(items);
+  if (!hasItems || depth > MAX_LISTS) return [manifest];
   // Items of a typed list may leave out what the list says of all of them.
   const each = kind === "List" ? {} : { apiVersion: manifest.apiVersion, kind: kind.slice(0, -"List".length) };
-  return objects.flatMap((item) => flattened({ ...each, ...item }, depth + 1));
+  return objectsIn(items).flatMap((item) => flattened({ ...each, ...item }, depth + 1));
 }
 
 function text(value: Json | undefined): string {
@@ -245,9 +244,7 @@ export function annotationOf(manifest: JsonObject | undefined, name: string): st
  * blanks around it (`SyncOptions.HasOption`).
  */
 export function applicationSyncOptions({ syncPolicy }: ApplicationSpec): readonly string[] {
-  const options = isJsonObject(syncPolicy) ? syncPolicy.syncOptions : undefined;
-  if (!Array.isArray(options)) return [];
-  return (options as readonly Json[]).flatMap((option) => (typeof option === "string" ? [option] : []));
+  return isJsonObject(syncPolicy) ? stringsIn(syncPolicy.syncOptions) : [];
 }
 
 /** Whether an option such as `Replace=true` applies to an object, from its own annotation or from the application. */

@@ -1,6 +1,6 @@
 import { redact } from "../../config/schema-parts.js";
-import { isList, mapMembers, ownMember } from "../model/effect.js";
-import { canonicalJson, isJsonObject, type Json, jsonEqual, type JsonObject } from "../model/json.js";
+import { mapMembers, ownMember } from "../model/effect.js";
+import { canonicalJson, isJsonObject, isList, type Json, jsonEqual, type JsonObject } from "../model/json.js";
 import type { BothSides, DiffBasis, ManifestDiff, NameChanges, ResourceChange } from "../model/plan/manifest-diff.js";
 import { carriesParameters, EmbeddedTexts, hideParameters, withoutCredentials } from "../secrets/hide-in-text.js";
 import { hideValues, isSecret } from "../secrets/hide-values.js";

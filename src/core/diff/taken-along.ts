@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
+import { isJsonObject, isList, type Json, type JsonObject, stringsIn } from "../model/json.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 
 /** `apps/Deployment`, and `Namespace` without a group. */
@@ -49,7 +49,7 @@ function replicasOf(object: JsonObject): number {
 
 function deletesClaims(identity: ManifestIdentity, object: JsonObject, when: "whenDeleted" | "whenScaled"): boolean {
   const claims = valueAt(object, "spec.volumeClaimTemplates");
-  const hasClaims = Array.isArray(claims) && claims.length > 0 && typeOf(identity) === "apps/StatefulSet";
+  const hasClaims = isList(claims) && claims.length > 0 && typeOf(identity) === "apps/StatefulSet";
   return hasClaims && valueAt(object, `spec.${RETENTION}.${when}`) === "Delete";
 }
 
@@ -62,9 +62,8 @@ export function isLabelled({ metadata }: JsonObject, label: string): boolean {
 }
 
 function cascades(identity: ManifestIdentity, { metadata }: JsonObject): boolean {
-  const finalizers = isJsonObject(metadata) && Array.isArray(metadata.finalizers) ? metadata.finalizers : [];
-  const own = (finalizers as readonly Json[]).filter((one) => typeof one === "string" && one.startsWith(FINALIZER));
-  return typeOf(identity) === "argoproj.io/Application" && own.length > 0;
+  const finalizers = isJsonObject(metadata) ? stringsIn(metadata.finalizers) : [];
+  return typeOf(identity) === "argoproj.io/Application" && finalizers.some((one) => one.startsWith(FINALIZER));
 }
 
 /** The member at a path such as `spec.replicas`. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { ApplicationName, Revision } from "./brand.js";
-import { canonicalJson, isJsonObject, type Json, jsonEqual, type JsonObject } from "./json.js";
+import { canonicalJson, isJsonObject, isList, type Json, jsonEqual, type JsonObject } from "./json.js";
 
 /** One source of an Application, with the members that decide what it reads. */
 export interface Source {
@@ -267,7 +267,7 @@ function withoutZeros(block: JsonObject, isListed: boolean, depth: number): Json
 
 function zeroless(value: Json | undefined, isListed: boolean, depth: number): Json | undefined {
   if (depth > MAX_DEPTH) return value;
-  if (Array.isArray(value)) return (value as readonly Json[]).map((one) => zeroless(one, true, depth + 1) ?? null);
+  if (isList(value)) return value.map((one) => zeroless(one, true, depth + 1) ?? null);
   return isJsonObject(value) ? withoutZeros(value, isListed, depth) : value;
 }
 

@@ -129,10 +129,6 @@ export function ownMember(object: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-export function isList(value: Json | undefined): value is readonly Json[] {
-  return Array.isArray(value);
-}
-
 /** A copy of an object with each member mapped. */
 export function mapMembers(object: JsonObject, change: (member: Json, name: string) => Json): JsonObject {
   const members: (readonly [string, Json])[] = [];

@@ -71,6 +71,20 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+export function isList(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+/** The objects in a list; none in anything else. */
+export function objectsIn(value: Json | undefined): readonly JsonObject[] {
+  return isList(value) ? value.filter(isJsonObject) : [];
+}
+
+/** The texts in a list; none in anything else. */
+export function stringsIn(value: Json | undefined): readonly string[] {
+  return isList(value) ? value.filter((item) => typeof item === "string") : [];
+}
+
 /** The value of a JSON text; undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
@@ -83,9 +97,8 @@ export function parseJson(text: string): unknown {
 /** Compares as JSON: the order of keys does not matter, and an undefined member equals a missing one. */
 export function jsonEqual(left: Json | undefined, right: Json | undefined): boolean {
   if (left === right) return true;
-  if (Array.isArray(left) && Array.isArray(right)) {
-    const [lefts, rights] = [left as readonly Json[], right as readonly Json[]];
-    return lefts.length === rights.length && lefts.every((item, at) => jsonEqual(item, rights[at]));
+  if (isList(left) && isList(right)) {
+    return left.length === right.length && left.every((item, at) => jsonEqual(item, right[at]));
   }
   if (!isJsonObject(left) || !isJsonObject(right)) return false;
   return hasMembersOf(left, right) && Object.keys(right).every((key) => right[key] === undefined || isOwn(left, key));
@@ -101,7 +114,7 @@ function isOwn(object: JsonObject, key: string): boolean {
 
 /** Without members that are null. In a list a null keeps its place. */
 export function withoutNulls(value: Json): Json {
-  if (Array.isArray(value)) return (value as readonly Json[]).map(withoutNulls);
+  if (isList(value)) return value.map(withoutNulls);
   if (!isJsonObject(value)) return value;
   const members = Object.entries(value).flatMap(([key, member]): readonly (readonly [string, Json])[] =>
     member === undefined || member === null ? [] : [[key, withoutNulls(member)]],
@@ -116,7 +129,7 @@ export function canonicalJson(value: Json | undefined): string {
 
 /** Sorts the keys of every object. */
 export function sortedKeys(value: Json): Json {
-  if (Array.isArray(value)) return (value as readonly Json[]).map(sortedKeys);
+  if (isList(value)) return value.map(sortedKeys);
   if (!isJsonObject(value)) return value;
   const entries: (readonly [string, Json])[] = [];
   for (const key of Object.keys(value).sort()) {
@@ -179,7 +192,7 @@ interface Misspelled {
 }
 
 function misspelled(value: Json | undefined): readonly Misspelled[] {
-  if (Array.isArray(value)) return (value as readonly Json[]).flatMap(misspelled);
+  if (isList(value)) return value.flatMap(misspelled);
   if (!isJsonObject(value)) return [];
   return Object.entries(value).flatMap(([key, inner]) => {
     const member = KNOWN.has(key) ? undefined : MEMBERS.get(folded(key));

@@ -2,8 +2,16 @@ import { gunzipSync } from "node:zlib";
 import { stringify } from "yaml";
 import { YAML_LIMITS } from "../../config/bounded-yaml.js";
 import { readYamlDocuments } from "../detect/tree/yaml-documents.js";
-import { isList, mapMembers } from "../model/effect.js";
-import { canonicalJson, isJsonObject, isNestedDeeper, type Json, type JsonObject, parseJson } from "../model/json.js";
+import { mapMembers } from "../model/effect.js";
+import {
+  canonicalJson,
+  isJsonObject,
+  isList,
+  isNestedDeeper,
+  type Json,
+  type JsonObject,
+  parseJson,
+} from "../model/json.js";
 
 const HIDDEN = "(hidden)";
 

@@ -1,6 +1,5 @@
 import { stringify } from "yaml";
-import { isList } from "../model/effect.js";
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
+import { canonicalJson, isJsonObject, isList, type Json, type JsonObject } from "../model/json.js";
 import { type EmbeddedTexts, isObjectCopy } from "./hide-in-text.js";
 
 /** One object before and after. */

@@ -1,5 +1,4 @@
-import { isList } from "../model/effect.js";
-import { isJsonObject, type Json } from "../model/json.js";
+import { isJsonObject, isList, type Json } from "../model/json.js";
 
 /** Shorter values would garble messages, and are too weak to be secrets. */
 const LEAST_LENGTH = 6;

@@ -1,6 +1,6 @@
 import type { Application, ApplicationSet, ApplicationSpec } from "../model/application.js";
 import { ownMember } from "../model/effect.js";
-import { isJsonObject, jsonEqual, type Json, type JsonObject } from "../model/json.js";
+import { isJsonObject, isList, type Json, jsonEqual, type JsonObject, objectsIn, stringsIn } from "../model/json.js";
 
 type Path = readonly string[];
 
@@ -15,17 +15,15 @@ interface IgnoredFields {
 
 function ignoredFields({ resource: { spec } }: ApplicationSet): readonly IgnoredFields[] {
   const rules = isJsonObject(spec) ? spec.ignoreApplicationDifferences : undefined;
-  if (!Array.isArray(rules)) return [];
-  return (rules as readonly Json[]).filter(isJsonObject).map(({ name, jsonPointers, jqPathExpressions }) => ({
+  return objectsIn(rules).map(({ name, jsonPointers, jqPathExpressions }) => ({
     name: typeof name === "string" && name !== "" ? name : undefined,
-    paths: Array.isArray(jsonPointers) ? jsonPointers.flatMap(belowSpec) : [],
-    jq: Array.isArray(jqPathExpressions) && jqPathExpressions.length > 0,
+    paths: stringsIn(jsonPointers).flatMap(belowSpec),
+    jq: isList(jqPathExpressions) && jqPathExpressions.length > 0,
   }));
 }
 
 /** The steps of a JSON pointer (RFC 6901). One to anything else ignores nothing of it, and neither does a malformed one. */
-function belowSpec(pointer: Json): readonly Path[] {
-  if (typeof pointer !== "string") return [];
+function belowSpec(pointer: string): readonly Path[] {
   const [root, member, ...steps] = pointer.split("/");
   if (root !== "" || member !== "spec") return [];
   return [steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"))];
@@ -54,10 +52,8 @@ export function regenerated(
 /** Unlike in a diff, a block that loses its last member stays: the controller's patch then leaves what is live in it. */
 function without(value: Json, [step, ...rest]: Path): Json | undefined {
   if (step === undefined) return undefined;
-  if (Array.isArray(value)) {
-    return (value as readonly Json[]).flatMap((item, at) =>
-      String(at) === step ? (without(item, rest) ?? []) : [item],
-    );
+  if (isList(value)) {
+    return value.flatMap((item, at) => (String(at) === step ? (without(item, rest) ?? []) : [item]));
   }
   if (!isJsonObject(value)) return value;
   const known = ownMember(value, step);

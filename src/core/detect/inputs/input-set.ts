@@ -10,7 +10,7 @@ import {
 import { instanceNameOf } from "../../model/brand.js";
 import type { ChangedPaths } from "../../model/collections.js";
 import type { InputPart, InputSet } from "../../model/input-set.js";
-import { isJsonObject, type Json } from "../../model/json.js";
+import { isJsonObject, type Json, objectsIn } from "../../model/json.js";
 import type { TreeEntry } from "../../ports/repositories.js";
 import type { OpenedTree, RepositoryTree } from "../../ports/snapshot.js";
 import {
@@ -225,9 +225,8 @@ export function addressesIn(spec: ApplicationSpec, isPath: IsPath = () => false)
 
 /** The `plugin` blocks as text. A plugin is a program, so its settings may make it read anything. */
 export function pluginsIn({ source, sources }: ApplicationSpec): readonly string[] {
-  return [source, ...(Array.isArray(sources) ? (sources as readonly Json[]) : [])].flatMap((one) =>
-    isJsonObject(one) && one.plugin !== undefined ? [JSON.stringify(one.plugin)] : [],
-  );
+  const all = [...(isJsonObject(source) ? [source] : []), ...objectsIn(sources)];
+  return all.flatMap(({ plugin }) => (plugin === undefined ? [] : [JSON.stringify(plugin)]));
 }
 
 /**

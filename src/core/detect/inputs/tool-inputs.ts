@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
+import { isJsonObject, isList, type Json, type JsonObject, objectsIn } from "../../model/json.js";
 import type { TreeEntry } from "../../ports/repositories.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath, MAX_LENGTH } from "../tree/repository-path.js";
@@ -72,7 +72,7 @@ async function dependenciesIn(path: string, tree: RepositoryTree): Promise<Depen
   if (documents === undefined) return undefined;
   const chart = documents[0] ?? {};
   const lists = isJsonObject(chart) ? membersOf(chart, "dependencies").filter((one) => one !== null) : [undefined];
-  if (!lists.every((one) => Array.isArray(one))) return undefined;
+  if (!lists.every(isList)) return undefined;
   const named = lists.flatMap(objectsIn).map((one) => {
     const versions = membersOf(one, "version");
     return {
@@ -229,7 +229,7 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
 
 /** Whether a chart's name leads out of the folder of charts, from where it may lead anywhere. */
 function leavesChartHome(value: Json | undefined): boolean {
-  if (Array.isArray(value)) return value.some(leavesChartHome);
+  if (isList(value)) return value.some(leavesChartHome);
   if (!isJsonObject(value)) return false;
   const names = ["name", "chartName"].flatMap((member) => membersOf(value, member)).flatMap(textsOf);
   return names.some((name) => name.split("/").includes("..")) || Object.values(value).some(leavesChartHome);
@@ -310,7 +310,7 @@ function isKustomization(path: string): boolean {
 /** Every text in a value, at any depth. */
 function textsOf(value: Json | undefined): readonly string[] {
   if (typeof value === "string") return value === "" ? [] : [value];
-  if (Array.isArray(value)) return (value as readonly Json[]).flatMap(textsOf);
+  if (isList(value)) return value.flatMap(textsOf);
   return isJsonObject(value) ? Object.values(value).flatMap(textsOf) : [];
 }
 
@@ -365,14 +365,10 @@ function withoutRepository(chart: JsonObject): JsonObject {
   return { ...chart, repo: undefined, chartRepoUrl: undefined };
 }
 
-function objectsIn(value: Json | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
-}
-
 /** Strings of one line; longer ones are inline content. */
 function textsIn(value: Json | undefined): readonly string[] {
   if (typeof value === "string") return value === "" || value.includes("\n") ? [] : [value];
-  if (Array.isArray(value)) return (value as readonly Json[]).flatMap(textsIn);
+  if (isList(value)) return value.flatMap(textsIn);
   if (!isJsonObject(value)) return [];
   return Object.entries(value).flatMap(([key, member]) => (VALUES.has(key) ? [] : textsIn(member)));
 }

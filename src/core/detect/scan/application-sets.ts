@@ -2,7 +2,7 @@ import { type Application, type ApplicationSet, renderingSources, specEqual } fr
 import type { ApplicationName, Revision } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { groupedBy } from "../../model/collections.js";
-import { isJsonObject, type Json, jsonEqual, type JsonObject } from "../../model/json.js";
+import { isJsonObject, type Json, jsonEqual, type JsonObject, objectsIn } from "../../model/json.js";
 import type { ApplicationSetPreview } from "../../model/plan/plan.js";
 import type { Commits } from "../../ports/context.js";
 import type { Naming } from "../../ports/deployer.js";
@@ -381,8 +381,5 @@ function directoriesAbove(paths: readonly string[]): readonly string[] {
 }
 
 function pathsOf(list: Json | undefined): readonly string[] {
-  if (!Array.isArray(list)) return [];
-  return (list as readonly Json[]).flatMap((item) =>
-    isJsonObject(item) && typeof item.path === "string" ? [cleanPath(item.path)] : [],
-  );
+  return objectsIn(list).flatMap(({ path }) => (typeof path === "string" ? [cleanPath(path)] : []));
 }

@@ -1,6 +1,6 @@
 import type { ApplicationSet } from "../../model/application.js";
 import type { ChangeRequest } from "../../model/change-request.js";
-import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
+import { isJsonObject, isList, type Json, type JsonObject, objectsIn, stringsIn } from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
 
@@ -40,8 +40,8 @@ export function mapGenerators(
   return { ...resource, spec: { ...spec, generators: mapped(spec.generators, NESTING) } };
 
   function mapped(generators: Json | undefined, levels: number): Json | undefined {
-    if (!Array.isArray(generators) || levels === 0) return generators;
-    return (generators as readonly Json[]).map((generator): Json => {
+    if (!isList(generators) || levels === 0) return generators;
+    return generators.map((generator): Json => {
       if (!isJsonObject(generator)) return generator;
       const members = Object.entries(generator).map(
         ([kind, options]) => [kind, member(kind, options, levels)] as const,
@@ -74,16 +74,9 @@ function mayList(scm: JsonObject, { repository, baseBranch, defaultBranch }: Lis
 }
 
 function pathsIn(filters: Json | undefined): readonly string[] {
-  if (!Array.isArray(filters)) return [];
-  return (filters as readonly Json[])
-    .filter(isJsonObject)
-    .flatMap(({ pathsExist, pathsDoNotExist }) =>
-      [pathsExist, pathsDoNotExist].flatMap((paths) =>
-        Array.isArray(paths)
-          ? paths.flatMap((path: unknown) => (typeof path === "string" ? [cleanPath(path)] : []))
-          : [],
-      ),
-    );
+  return objectsIn(filters)
+    .flatMap(({ pathsExist, pathsDoNotExist }) => [pathsExist, pathsDoNotExist].flatMap(stringsIn))
+    .map((path) => cleanPath(path));
 }
 
 function isAt(path: string, tree: RepositoryTree | undefined): boolean {

@@ -8,7 +8,7 @@ import {
   sourcesOf,
 } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
-import { isJsonObject, type Json, jsonEqual, type JsonObject, misspelledMember } from "../../model/json.js";
+import { isJsonObject, isList, type Json, jsonEqual, type JsonObject, misspelledMember } from "../../model/json.js";
 import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
 import { addressesIn, isPathIn, overrideFilesOf, pluginsIn } from "../inputs/input-set.js";
 import { redactUserInfo } from "../tree/repository-url.js";
@@ -130,7 +130,7 @@ function readsBeyond({ overridden, known, position, tree }: Compared): readonly 
 
 function writtenSource(spec: ApplicationSpec, position: number): JsonObject {
   const { source, sources } = spec;
-  const written = isMultiSource(spec) && Array.isArray(sources) ? (sources as readonly Json[])[position - 1] : source;
+  const written = isMultiSource(spec) && isList(sources) ? sources[position - 1] : source;
   return isJsonObject(written) ? written : {};
 }
 
@@ -140,9 +140,8 @@ function withSource(spec: ApplicationSpec, position: number, overridden: JsonObj
     TOOLS.flatMap((tool) => (overridden[tool] === undefined ? [] : [[tool, overridden[tool]]])),
   );
   const source = { ...writtenSource(spec, position), ...tools };
-  if (!isMultiSource(spec) || !Array.isArray(spec.sources)) return { ...spec, source };
-  const sources = (spec.sources as readonly Json[]).map((one, index) => (index + 1 === position ? source : one));
-  return { ...spec, sources };
+  if (!isMultiSource(spec) || !isList(spec.sources)) return { ...spec, source };
+  return { ...spec, sources: spec.sources.map((one, index) => (index + 1 === position ? source : one)) };
 }
 
 function sameParameters(forAll: string, own: string): string {
@@ -175,9 +174,7 @@ function decodeInto(known: JsonObject, merged: JsonObject): JsonObject {
 
 function decoded(known: Json | undefined, value: Json | undefined): Json | undefined {
   if (isJsonObject(known) && isJsonObject(value)) return decodeInto(known, value);
-  if (!Array.isArray(known) || !Array.isArray(value)) return value;
-  const items = known as readonly Json[];
-  return (value as readonly Json[]).map((item, at) => decoded(items[at], item) ?? null);
+  return isList(known) && isList(value) ? value.map((item, at) => decoded(known[at], item) ?? null) : value;
 }
 
 /** RFC 7396. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import { type Application, sourcesOf } from "../../model/application.js";
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
+import { canonicalJson, isJsonObject, isList, type Json, type JsonObject } from "../../model/json.js";
 import type { Task } from "../../ports/compute.js";
 import type { Unreadable } from "../../ports/manifest-scanner.js";
 import { readYamlDocuments, TEMPLATE } from "../tree/yaml-documents.js";
@@ -47,8 +47,7 @@ const NO_TEXT: Unreadable = { reason: "it is not a text, or it is larger than 1 
 
 /** An object with `items` is a list to Argo CD, whatever its kind says. */
 function flattened(value: Json): readonly Json[] {
-  if (!isJsonObject(value) || !Array.isArray(value.items)) return [value];
-  return [value, ...(value.items as readonly Json[]).flatMap(flattened)];
+  return isJsonObject(value) && isList(value.items) ? [value, ...value.items.flatMap(flattened)] : [value];
 }
 
 const scalar = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]);

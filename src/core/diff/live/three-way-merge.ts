@@ -1,5 +1,5 @@
-import { isList, ownMember } from "../../model/effect.js";
-import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } from "../../model/json.js";
+import { ownMember } from "../../model/effect.js";
+import { canonicalJson, isJsonObject, isList, type Json, jsonEqual, type JsonObject } from "../../model/json.js";
 import {
   compareQuantities,
   defaultOf,

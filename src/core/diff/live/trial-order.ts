@@ -1,8 +1,8 @@
 import { redact } from "../../../config/schema-parts.js";
 import type { ApplicationSpec, Manifest } from "../../model/application.js";
 import { groupedBy } from "../../model/collections.js";
-import { isList, ownMember } from "../../model/effect.js";
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
+import { ownMember } from "../../model/effect.js";
+import { canonicalJson, isJsonObject, isList, type Json, type JsonObject } from "../../model/json.js";
 import type { ClusterCheck, UntriedObjects, RefusedObject } from "../../model/plan/cluster-check.js";
 import type { ManifestDiff } from "../../model/plan/manifest-diff.js";
 import type { RefusalCause, Trial, TrialObject } from "../../ports/deployer.js";
