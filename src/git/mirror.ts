@@ -5,7 +5,7 @@ import { LRUCache } from "lru-cache";
 import { errorCode } from "../config/files.js";
 import type { Revision } from "../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
-import { HeadMoved, RepositoryFailure } from "../core/model/errors.js";
+import { HeadMoved, orAborted, RepositoryFailure } from "../core/model/errors.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 import { Stopped } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
@@ -75,15 +75,6 @@ class FolderLocks {
     if (this.#waiting.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
-}
-
-function orAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const aborted = () => reject(signal.reason as Error);
-    if (signal.aborted) aborted();
-    signal.addEventListener("abort", aborted, { once: true });
-    result.then(resolve, reject).finally(() => signal.removeEventListener("abort", aborted));
-  });
 }
 
 export interface GitMirrorOptions {

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { distinct } from "../../core/model/collections.js";
 import {
   type AccessCommand,
   type AccessRule,
@@ -149,10 +150,6 @@ function policyOf({ file, earlier }: BranchFile): RepositoryConfig {
 
 function asStage({ soak = 0, ...stage }: NonNullable<RepositoryConfig["stages"]>[number]): Stage {
   return { ...stage, soak };
-}
-
-function distinct<T>(rules: readonly T[]): readonly T[] {
-  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
 }
 
 function unionOfApplications(sides: readonly RepositoryConfig[]): OwnSettings["applications"] {

@@ -82,6 +82,11 @@ export function groupedBy<T, K>(
   return groups;
 }
 
+/** Each item once, compared as JSON. */
+export function distinct<T>(items: readonly T[]): readonly T[] {
+  return [...new Map(items.map((item) => [JSON.stringify(item), item])).values()];
+}
+
 /** The paths that differ between two commits, indexed once for the thousands of applications they are compared with. */
 export class ChangedPaths {
   readonly #paths: ReadonlySet<string>;

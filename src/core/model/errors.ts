@@ -159,6 +159,17 @@ export function unlessAborted<R>(signal: AbortSignal, instead: (error: unknown) 
   };
 }
 
+/** Rejects with the signal's reason as soon as it is aborted; the work behind the promise continues. */
+export function orAborted<T>(result: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return result;
+  return new Promise((resolve, reject) => {
+    const aborted = () => reject(signal.reason as Error);
+    if (signal.aborted) aborted();
+    signal.addEventListener("abort", aborted, { once: true });
+    result.then(resolve, reject).finally(() => signal.removeEventListener("abort", aborted));
+  });
+}
+
 /** A message that is safe to show to people: that of our own classes, otherwise a general one. */
 export function safeMessage(error: unknown): string {
   if (

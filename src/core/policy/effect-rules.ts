@@ -2,7 +2,7 @@ import { mayMeanName } from "../../config/pattern.js";
 import { strictest } from "../../config/rules/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
-import { groupedBy } from "../model/collections.js";
+import { distinct, groupedBy } from "../model/collections.js";
 import { type Member, movesOf, ruledAs, startOf, whyBound, withoutReview } from "../model/effect.js";
 import type { Hold, HoldOf } from "../model/hold.js";
 import { listed } from "../model/host-words.js";
@@ -152,8 +152,7 @@ export function healthRuleFor(deployed: Deployed, settings: Settings): HealthRul
 
 /** The lists that must all allow a person this command for one member. */
 export function accessRulesFor(member: Member, command: AccessCommand, settings: Settings): readonly AccessRule[] {
-  const rules = [member, ...member.boundAs].flatMap((one) => settings.accessTo(ruledAs(one), command));
-  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
+  return distinct([member, ...member.boundAs].flatMap((one) => settings.accessTo(ruledAs(one), command)));
 }
 
 function needOf(member: Member, settings: Settings): string | undefined {

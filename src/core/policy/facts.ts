@@ -1,6 +1,7 @@
 import type { ApplicationName } from "../model/brand.js";
 import { type Approval, type ChangeRequest, isSharedHead } from "../model/change-request.js";
 import type { FailedCheck, OverriddenOf } from "../model/check.js";
+import { distinct } from "../model/collections.js";
 import type { Deployment } from "../model/deployment.js";
 import type { Member } from "../model/effect.js";
 import type { HoldOf } from "../model/hold.js";
@@ -300,8 +301,7 @@ export const NOTHING_FAILED: MergeChecks = { failed: [], overridden: [], missing
 
 /** The rules that must all allow a person the command. */
 export function allowedFor(command: AccessCommand, all: readonly ApplicationFacts[]): readonly AccessRule[] {
-  const rules = all.flatMap(({ requires }) => requires.allowed[command]);
-  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
+  return distinct(all.flatMap(({ requires }) => requires.allowed[command]));
 }
 
 /** What the syncs of a plan's applications do to the definitions of others. */

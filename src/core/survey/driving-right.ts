@@ -16,6 +16,7 @@ import {
 } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
+import { distinct } from "../model/collections.js";
 import type { Member } from "../model/effect.js";
 import { safeMessage } from "../model/errors.js";
 import { type HostWords, listed } from "../model/host-words.js";
@@ -376,8 +377,4 @@ function place({ repoURL, targetRevision }: Pick<Source, "repoURL" | "targetRevi
 
 function unknown(reason: string): DefinedIn {
   return { kind: "unknown", reason };
-}
-
-function distinct(places: readonly DefinedIn[]): readonly DefinedIn[] {
-  return [...new Map(places.map((one) => [JSON.stringify(one), one])).values()];
 }

@@ -15,6 +15,7 @@ import {
 } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
+import { distinct } from "../model/collections.js";
 import {
   type BoundIdentity,
   type DefinitionChange,
@@ -145,8 +146,7 @@ function leftBehind(
 ): readonly BoundIdentity[] {
   const own = JSON.stringify(identityOf(application, spec));
   const left = before.map((one) => identityOf(application, one)).filter((one) => JSON.stringify(one) !== own);
-  const distinct = new Map(left.map((one) => [JSON.stringify(one), one]));
-  return [...distinct.values()].map((one) => ({ ...one, because: BEFORE }));
+  return distinct(left).map((one) => ({ ...one, because: BEFORE }));
 }
 
 /** Why the rules of its own earlier place hold for an application. */
@@ -156,8 +156,7 @@ export const BEFORE = "it is there before this change";
 export function definitionChange(head: ApplicationSpec, before: readonly ApplicationSpec[]): DefinitionChange {
   const replaced = before.filter((spec) => !specEqual(spec, head));
   if (replaced.length === 0) return { kind: "unchanged" };
-  const moves = replaced.flatMap((spec) => movesBetween(spec, head));
-  return { kind: "changed", moves: [...new Map(moves.map((move) => [JSON.stringify(move), move])).values()] };
+  return { kind: "changed", moves: distinct(replaced.flatMap((spec) => movesBetween(spec, head))) };
 }
 
 /** A member whose definition counts as changed although its spec is the same. @param operates it comes with an operation. */

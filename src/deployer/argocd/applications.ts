@@ -9,7 +9,7 @@ import {
   type Standing,
 } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
-import type { DeployerFailureReason } from "../../core/model/errors.js";
+import { type DeployerFailureReason, orAborted } from "../../core/model/errors.js";
 import { canonicalJson, isJsonObject } from "../../core/model/json.js";
 import type { RolloutLine } from "../../core/model/rollout.js";
 import type { Clock } from "../../core/ports/clock.js";
@@ -141,21 +141,10 @@ export function keep<T>(read: () => Promise<T>, clock: Clock, keptMs = KEPT_MS):
         if (cached === entry) cached = undefined;
       });
     }
-    return abortable(cached.answer, signal);
+    return orAborted(cached.answer, signal);
   }
 
   return { get, forget: () => (cached = undefined) };
-}
-
-/** Rejects with the signal's reason as soon as it is aborted; the work behind the promise continues. */
-function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason as Error);
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-  });
 }
 
 const SETTINGS_KEPT_MS = 5 * 60_000;
