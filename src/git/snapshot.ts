@@ -30,7 +30,6 @@ export class MirrorSnapshot implements RepositorySnapshot {
   readonly #blobs: BlobReader;
   /** Every application asks for the same few pairs of commits. */
   readonly #changed = new Map<string, Promise<readonly string[]>>();
-  readonly #ranges = new Map<string, Promise<CommitRange>>();
   readonly #refs = new Map<string, Promise<ReadonlyMap<string, Revision>>>();
 
   constructor(
@@ -89,16 +88,14 @@ export class MirrorSnapshot implements RepositorySnapshot {
     });
   }
 
-  commitsBetween(from: Revision, to: Revision): Promise<CommitRange> {
-    return once(this.#ranges, `${from} ${to}`, async () => {
-      const key = this.#key(`${from} ${to}`);
-      const known = this.caches.ranges.get(key);
-      if (known !== undefined) return known;
-      const range = await this.alone(() => commitsBetween(this.#history, from, to));
-      const size = range.commits.reduce((sum, { paths }) => sum + 500 + 2 * paths.join().length, 1);
-      this.caches.ranges.set(key, range, { size, ttl: range.complete ? 0 : UNKNOWN_MS });
-      return range;
-    });
+  async commitsBetween(from: Revision, to: Revision): Promise<CommitRange> {
+    const key = this.#key(`${from} ${to}`);
+    const known = this.caches.ranges.get(key);
+    if (known !== undefined) return known;
+    const range = await this.alone(() => commitsBetween(this.#history, from, to));
+    const size = range.commits.reduce((sum, { paths }) => sum + 500 + 2 * paths.join().length, 1);
+    this.caches.ranges.set(key, range, { size, ttl: range.complete ? 0 : UNKNOWN_MS });
+    return range;
   }
 
   isCleanMerge(commit: Revision, of?: readonly [Revision, Revision]): Promise<boolean> {
