@@ -82,7 +82,8 @@ export function uncoveredByGeneratePaths(
     const entries = generatePathEntries(application.annotations, part.sourcePath);
     if (entries === undefined) continue;
     const { paths, noticed } = changedSince(part);
-    const covering = entries.filter((entry) => [...noticed].some((path) => covers(entry, path)));
+    const names = [...noticed];
+    const covering = entries.filter((entry) => names.some((path) => covers(entry, path)));
     if (covering.some(({ spaced }) => !spaced)) continue;
     const touched = touchedPaths([part], new ChangedPaths(paths));
     for (const path of touched) files.add(path);
