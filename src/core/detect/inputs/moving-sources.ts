@@ -8,7 +8,7 @@ import type { Commits } from "../../ports/context.js";
 import type { Snapshot } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
 import { canonicalRepository, isOwnRepository, redactUserInfo, servedByApi } from "../tree/repository-url.js";
-import { touchedPaths, touches } from "./input-set.js";
+import { kustomizeEntries, touchedPaths, touches } from "./input-set.js";
 import { inputsAtAny } from "./inputs.js";
 
 /** What decides which sources a change request moves. */
@@ -263,15 +263,13 @@ async function findByAddress(
   around: Surroundings,
 ): Promise<{ readonly reads: string; readonly touched: readonly string[] } | undefined> {
   const { change, changed } = around;
-  const files = sourcesOf(definition.spec).flatMap(({ chart, repoURL, helm }) => [
-    ...(chart === undefined ? [] : [repoURL]),
-    ...(helm?.valueFiles ?? []),
-    ...(helm?.fileParameters ?? []),
-  ]);
-  const waiting = [
-    ...inputs.flatMap(({ addresses = [] }) => addresses),
-    ...files.filter((file) => /^https?:/i.test(file)),
-  ];
+  const named = sourcesOf(definition.spec).flatMap((source) => {
+    const { chart, repoURL, helm } = source;
+    const charts = chart === undefined ? [] : [repoURL];
+    const files = [...charts, ...(helm?.valueFiles ?? []), ...(helm?.fileParameters ?? [])];
+    return [...files.filter((file) => /^https?:/i.test(file)), ...kustomizeEntries(source)];
+  });
+  const waiting = [...inputs.flatMap(({ addresses = [] }) => addresses), ...named];
   const seen = new Set<string>();
   let own = 0;
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {

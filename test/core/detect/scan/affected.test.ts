@@ -550,6 +550,16 @@ describe("what a kustomization reads of this repository by its address", () => {
     expect(notFollowing).toMatchObject([{ application: "shop", reason: expect.stringContaining(`${OWN_URL}//Base`) }]);
   });
 
+  test("components and patches of a definition whose own source is elsewhere count", async () => {
+    const path = `${OWN_URL}/raw/main/common/cm.yaml`;
+    for (const kustomize of [{ components: [`${OWN_URL}//Base`] }, { patches: [{ path }] }]) {
+      const of = spec("apps/shop", { repoURL: "https://git.example.com/acme/other", kustomize });
+      const { notFollowing } = await found("unused", "common/cm.yaml", of);
+      expect(notFollowing).toMatchObject([{ application: "web", byAddress: true }]);
+      expect((await found("unused", "docs/x", of)).notFollowing).toEqual([]);
+    }
+  });
+
   test("an empty ref leaves the choice to the version", async () => {
     const base = files(`${OWN_URL}//Base?ref=&version=release`);
     const order = { base, head: { ...base, "common/cm.yaml": "a: 2" }, live: [live("web", spec("apps/web"))] };
