@@ -267,7 +267,9 @@ async function findByAddress(
     const { chart, repoURL, helm } = source;
     const charts = chart === undefined ? [] : [repoURL];
     const files = [...charts, ...(helm?.valueFiles ?? []), ...(helm?.fileParameters ?? [])];
-    return [...files.filter((file) => /^https?:/i.test(file)), ...kustomizeEntries(source)];
+    // Anything may stand in place of a variable.
+    const web = files.filter((file) => /^https?:/i.test(file)).map((file) => file.replace(/(?<=\/)[^/$]*\$.*$/s, ""));
+    return [...web, ...kustomizeEntries(source)];
   });
   const waiting = [...inputs.flatMap(({ addresses = [] }) => addresses), ...named];
   const seen = new Set<string>();

@@ -606,6 +606,14 @@ describe("single files of this repository that are read by their address", () =>
     expect(first?.reason).toContain(`its files read ${address.replace(/\?.*/, "")} by this address`);
   });
 
+  test.each(["values/${ARGOCD_APP_NAME}.yaml", "$ARGOCD_APP_NAMESPACE/web.yaml", "values/a$$b.yaml"])(
+    "with a variable in their path: %s",
+    async (path) => {
+      const valueFiles = [`${OWN_URL}/raw/main/${path}`];
+      expect(await found({ source: { ...chart, helm: { valueFiles } } })).toMatchObject([{ byAddress: true }]);
+    },
+  );
+
   test.each([
     ["patches: [{ path: '<address>' }]"],
     ["configMapGenerator: [{ name: web, files: ['<address>'] }]"],
