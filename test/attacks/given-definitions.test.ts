@@ -314,6 +314,22 @@ describe.each(HOSTS)("a definition that a child's own file gives it below a pare
     },
   );
 
+  test("bars no parent that prunes, from which it was taken away earlier, if Prune=false keeps it", async () => {
+    const bot = await byFile(host);
+    const url = cloneUrlOf(bot.forge);
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "root/prod.yaml": null });
+    const kept = prod(url, "apps/prod") as { readonly metadata: { readonly annotations: object } };
+    const annotations = { ...kept.metadata.annotations, "argocd.argoproj.io/sync-options": "Prune=false" };
+    bot.argocd.addApplication({ ...kept, metadata: { ...kept.metadata, annotations } });
+    await bot.argocd.deploy("root");
+    await bot.open(changeOf(["prod"], "2"));
+    const one = await bot.open({ "root/more.yaml": configMap("more", { value: "1" }) });
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.changes()).toEqual(["sync root"]);
+    expect(bot.argocd.application("prod")).toBeDefined();
+  });
+
   test("is not deleted by a parent that prunes, from which it was taken away earlier, while it is held", async () => {
     const bot = await byFile(host);
     await bot.forge.pushToBranch(REPOSITORY, "main", { "root/prod.yaml": null });

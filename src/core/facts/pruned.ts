@@ -1,3 +1,4 @@
+import { isNeverPruned } from "../diff/cautions.js";
 import { type Application, destinationOf, IN_CLUSTER, isAutoSynced } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
@@ -5,6 +6,7 @@ import { allInTurns, groupedBy } from "../model/collections.js";
 import type { Deployment } from "../model/deployment.js";
 import { definedWith, type Member } from "../model/effect.js";
 import { ifReadable } from "../model/errors.js";
+import type { JsonObject } from "../model/json.js";
 import { type Plan, tellsReach, unplanned } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { ReachedFacts } from "../policy/facts.js";
@@ -17,7 +19,12 @@ import { memberOf } from "../survey/members.js";
 interface LeftOverSource extends Pick<Stoppable, "signal"> {
   readonly deployer: Pick<
     Deployer,
-    "naming" | "applicationsOfSet" | "findApplication" | "listApplications" | "listApplicationSets"
+    | "naming"
+    | "applicationsOfSet"
+    | "findApplication"
+    | "findApplicationSet"
+    | "listApplications"
+    | "listApplicationSets"
   >;
 }
 
@@ -36,7 +43,10 @@ function hasBelow({ applications, sets }: Below, name: ApplicationName): boolean
   return applications.has(name) || sets.has(name);
 }
 
-/** The Applications that a sync of these parents deletes if it prunes, and those that go with them, but for those of another Argo CD. */
+/**
+ * The Applications that a sync of these parents deletes if it prunes, and those that go with them, but for those of another Argo CD
+ * and what Prune=false keeps.
+ */
 export async function leftOverIn(
   subjects: readonly Pick<LiveSubject, "name" | "live">[],
   context: LeftOverSource,
@@ -50,11 +60,20 @@ export async function leftOverIn(
   const found = await allInTurns(left, async ({ title, name: parent, isHere }) => {
     const [, set, namespace, name] = /^argoproj\.io\/Application(Set)? (?:([^/]*)\/)?([^/]+)$/.exec(title) ?? [];
     if (name === undefined || (!isHere && !hasBelow(below, parent))) return [];
-    const gone = set ? await deployer.applicationsOfSet({ name, namespace }, signal) : [nameOf(namespace, name)];
+    const id = { name, namespace };
+    const found = set
+      ? (await deployer.findApplicationSet(id, signal))?.resource
+      : asManifest(await deployer.findApplication(nameOf(namespace, name), signal));
+    if (isNeverPruned(found, [])) return [];
+    const gone = set ? await deployer.applicationsOfSet(id, signal) : [nameOf(namespace, name)];
     const all = await withBelow(gone, below, context);
     return all.map((application) => ({ application, lock: undefined, deletedBy: [parent] }));
   });
   return found.flat();
+}
+
+function asManifest(live: Application | undefined): JsonObject | undefined {
+  return live && { metadata: { annotations: live.annotations } };
 }
 
 /** Adds what deleted applications take along: what they apply, and what the sets generate that they apply, if they have the finalizer. */

@@ -36,7 +36,9 @@ interface SyncReading {
 
 type SyncSource = SurveySource &
   AccessContext &
-  ApprovalContext & { readonly deployer: Pick<CommandContext["deployer"], "healthAfter" | "applicationsOfSet"> };
+  ApprovalContext & {
+    readonly deployer: Pick<CommandContext["deployer"], "healthAfter" | "applicationsOfSet" | "findApplicationSet">;
+  };
 
 type ConfirmingSource = SyncSource & BindingSource & Pick<CommandContext, "locks" | "holds" | "deployments" | "reload">;
 
