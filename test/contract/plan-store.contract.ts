@@ -250,6 +250,7 @@ export const plan: Plan = {
     }),
     sampleSet("of-the-platform", {
       keepsRemoved: true,
+      keepsChanged: true,
       withheld: true,
       appliedBy: applicationName("root"),
       missedAt: "2026-03-02T09:00:00.000Z",

@@ -329,6 +329,32 @@ describe.each(HOSTS)("the rollout after a merge, on %s", (host) => {
     expect(plan(bot, one)).not.toMatch(/- ⏳ .*shop-de/);
   });
 
+  test("a definition that a set's policy keeps from running applications is not waited for", async () => {
+    const resource = (url: string, ...all: readonly string[]) => {
+      const path = all.length === 1 ? "shops/de" : "shops/{{ .name }}";
+      return shopsResource(url, names(...all), { spec: AUTO, path, syncPolicy: { applicationsSync: "create-only" } });
+    };
+    const bot = await start(host, {
+      applications: ["web"],
+      files: (url) => ({
+        "sets/shops.yaml": asYaml(resource(url, "fr")),
+        "shops/de/configmap.yaml": configMap("de", { value: "1" }),
+        "shops/fr/configmap.yaml": configMap("fr", { value: "1" }),
+      }),
+      prepare: (world, forge) => {
+        const repoURL = cloneUrlOf(forge);
+        const running = generatedApplication("fr", { repoURL, path: "shops/de", spec: AUTO });
+        runsShops(world, resource(repoURL, "fr"), [running]);
+      },
+    });
+    const url = bot.forge.cloneUrl(REPOSITORY);
+    const one = await bot.open({ "sets/shops.yaml": asYaml(resource(url, "fr", "it")) });
+    expect(plan(bot, one)).toContain("its policy create-only leaves existing applications as they are");
+    await merge(bot, one);
+    expect(plan(bot, one)).toMatch(/- ⏳ .*shop-it/);
+    expect(plan(bot, one)).not.toMatch(/- ⏳ .*shop-fr/);
+  });
+
   test("a new process goes on, and says nothing twice", async () => {
     const bot = await start(host);
     const one = await bot.open(changeOf(["web"]));

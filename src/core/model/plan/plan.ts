@@ -139,6 +139,8 @@ export interface ApplicationSetPreview {
   /** Its policy does not delete those. */
   readonly keepsRemoved?: boolean | undefined;
   readonly changed: readonly ApplicationName[];
+  /** Its policy leaves those as they are. */
+  readonly keepsChanged?: boolean | undefined;
   /** The applications that it would add, remove or change. */
   readonly members: readonly Member[];
   /** Sentences for people: what happens to removed applications, and where the preview is inexact. */

@@ -102,8 +102,9 @@ async function previewOf(attempt: Attempt, around: Surroundings): Promise<Applic
   const members = withReads(await generatedMembers(attempt, around), attempt.set, around.change);
   const failure = failureToCreate(attempt.head);
   const { head } = attempt.set;
-  const keepsRemoved = head !== undefined && !policyOf(head).deletes;
-  const changes = { ...attempt.comparison, keepsRemoved, members };
+  const policy = head && policyOf(head);
+  const [keepsRemoved, keepsChanged] = [policy?.deletes === false, policy?.updates === false];
+  const changes = { ...attempt.comparison, keepsRemoved, keepsChanged, members };
   return { name, sourceFile, ...changes, notes, problem: undefined, failure, owned: [] };
 }
 
