@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot, type Bot, type BotOptions } from "./bot.js";
 import { section } from "./plan-comment.js";
-import { deployment } from "./resources.js";
+import { asYaml, deployment } from "./resources.js";
 
 const REPLICAS = { group: "apps", kind: "Deployment", jsonPointers: ["/spec/replicas"] };
 const RESPECTED = { syncPolicy: { syncOptions: ["RespectIgnoreDifferences=true"] } };
@@ -65,6 +65,23 @@ describe.each(HOSTS)("fields that a sync leaves, in diff_mode: branch, on %s", (
     await bot.push(one, { "apps/web/deployment.yaml": deployment(5, "web:2") });
     expect(section(bot.lastComment(one), "web")).not.toContain("gnored by ignoreDifferences");
   });
+
+  test.each([
+    ["takes the sync option away", { ignoreDifferences: [REPLICAS] }, true],
+    ["takes a rule away", { ignoreDifferences: [], ...RESPECTED }, true],
+    ["adds a rule", { ignoreDifferences: [{ ...REPLICAS, name: "x" }, REPLICAS], ...RESPECTED }, false],
+  ])(
+    "a definition that %s: the plan says whether a sync writes ignored fields of all objects",
+    async (_, spec, told) => {
+      const bot = await scaled({ host });
+      const one = await bot.open({ "argocd/web.yaml": asYaml(bot.resourceOf("web", { spec })) });
+      expect(section(bot.lastComment(one), "web").includes("- Overwrites ignored fields, also of objects")).toBe(told);
+      bot.expectChanges("update web", "sync web");
+      await bot.comment(one, "svc sync");
+      const replicas = told ? 2 : 7;
+      expect(bot.argocd.liveObject("Deployment", "guestbook", "web")).toMatchObject({ spec: { replicas } });
+    },
+  );
 
   test("without the sync option a sync writes it, and nothing is marked", async () => {
     const spec = { ignoreDifferences: [REPLICAS] };

@@ -30,7 +30,7 @@ import {
   type CheckedSides,
 } from "../render/check-manifests.js";
 import { digestOfRender } from "../render/digest-render.js";
-import { compareRenders, type ComparisonSource, withReplacement } from "../render/live-diff-mode.js";
+import { compareRenders, type ComparisonSource, withOptions } from "../render/live-diff-mode.js";
 import type { Previewed } from "../render/preview.js";
 import { createRenderLine, type RenderedSides, type RenderSource } from "../render/render.js";
 import { directMember } from "../survey/members.js";
@@ -80,7 +80,7 @@ export async function evaluate(
       case "live": {
         const atMerge = subject.notDriven ?? autoSyncReason(subject);
         const [found, { warnings, gaps }] = await Promise.all([
-          evaluated(subject, rendered.get(subject), evaluation).then((one) => withReplacement(one, subject)),
+          evaluated(subject, rendered.get(subject), evaluation).then((one) => withOptions(one, subject)),
           warningsOf(subject, context),
         ]);
         return {

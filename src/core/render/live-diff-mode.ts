@@ -18,8 +18,8 @@ import { nextTurn } from "../model/collections.js";
 import { sameCluster } from "../model/effect.js";
 import { DeployerFailure, only, safeMessage } from "../model/errors.js";
 import { type AllHostWords, type HostWords, listed } from "../model/host-words.js";
-import { type JsonText, jsonText } from "../model/json.js";
-import type { ManifestDiff } from "../model/plan/manifest-diff.js";
+import { type Json, jsonEqual, type JsonText, jsonText } from "../model/json.js";
+import type { Danger, ManifestDiff } from "../model/plan/manifest-diff.js";
 import type { Evaluated, Unevaluated } from "../model/plan/plan.js";
 import { isLeftAlone, LEFT_ALONE, type LiveSubject, plannedSources } from "../model/subject.js";
 import { type Compute, type Computed, computeIfLarge, type ComputeLimits, tooMuch } from "../ports/compute.js";
@@ -311,16 +311,35 @@ export function staysInCluster({ head, base }: LiveSubject): ReturnType<typeof s
   return sameCluster(destinationOf(base.spec), destinationOf(head.spec));
 }
 
-/** The plan with a danger if a sync is to replace all objects from now on. The diff knows only those that change. */
-export function withReplacement(found: Evaluated | Unevaluated, { head, live }: LiveSubject): Evaluated | Unevaluated {
-  const replaces = ({ spec }: { readonly spec: ApplicationSpec }) =>
-    applicationSyncOptions(spec).includes("Replace=true");
-  if (found.kind === "unevaluated" || !replaces(head) || replaces(live)) return found;
-  const what = "overwrites every object";
-  const text = `${what} whole, also those that do not change (Replace=true of the definition): what others wrote into them is lost`;
-  const { cautions, dangers } = found.diff;
-  const diff = { ...found.diff, cautions: [...cautions, text], dangers: [...dangers, { what, pruning: false }] };
-  return { ...found, diff };
+const WHOLE = {
+  what: "overwrites every object",
+  how: "whole, also those that do not change (Replace=true): what others wrote into them is lost",
+};
+const IGNORED = {
+  what: "overwrites ignored fields",
+  how: "also of objects that do not change, since the definition has Argo CD leave fewer of them (RespectIgnoreDifferences)",
+};
+
+/** The plan with what a changed definition has a sync do to all objects. The diff knows only those that change. */
+export function withOptions(found: Evaluated | Unevaluated, { head, live }: LiveSubject): Evaluated | Unevaluated {
+  if (found.kind === "unevaluated") return found;
+  const [now, before] = [head, live].map(optionsOf);
+  const isLeft = (rule: Json) => now?.left.some((one) => jsonEqual(one, rule));
+  const overwritten = [
+    ...(now?.replaces === true && before?.replaces === false ? [WHOLE] : []),
+    ...(before?.left.every(isLeft) === true ? [] : [IGNORED]),
+  ];
+  const cautions = [...found.diff.cautions, ...overwritten.map(({ what, how }) => `${what}, ${how}`)];
+  const dangers = [...found.diff.dangers, ...overwritten.map(({ what }): Danger => ({ what, pruning: false }))];
+  return { ...found, diff: { ...found.diff, cautions, dangers } };
+}
+
+/** Whether a definition has all objects replaced, and the rules for the fields that a sync leaves as they are. */
+function optionsOf({ spec }: { readonly spec: ApplicationSpec }) {
+  const options = applicationSyncOptions(spec);
+  const rules = options.includes("RespectIgnoreDifferences=true") ? spec.ignoreDifferences : undefined;
+  const left: readonly Json[] = Array.isArray(rules) ? rules : [];
+  return { replaces: options.includes("Replace=true"), left };
 }
 
 /**
