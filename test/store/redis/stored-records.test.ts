@@ -10,9 +10,15 @@ import { StoredValueUnreadable } from "../../../src/core/model/errors.js";
 import { EVENT_KINDS, type HostEvent } from "../../../src/core/model/event.js";
 import type { Hold } from "../../../src/core/model/hold.js";
 import { isJsonObject, parseJson } from "../../../src/core/model/json.js";
+import type { Lock } from "../../../src/core/model/lock.js";
+import type { RunNotes } from "../../../src/core/model/progress.js";
 import type { FollowedApplication, Rollout } from "../../../src/core/model/rollout.js";
 import type { AuditEntry } from "../../../src/core/ports/audit.js";
+import type { RunTicket } from "../../../src/core/ports/event-queue.js";
+import type { LiveRun } from "../../../src/core/ports/live-feed.js";
+import { createDurableQueue } from "../../../src/queue/durable.js";
 import { LaneStore } from "../../../src/queue/lane-store.js";
+import { systemClock } from "../../../src/service/service.js";
 import { RedisConnection } from "../../../src/store/redis/connection.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import type { Stores } from "../../../src/store/stores.js";
@@ -95,6 +101,42 @@ const entry: Required<AuditEntry> = {
   applications: [{ application: web, outcome: "failed", detail: "kept", message: "no room" }],
   reason: "dry run",
   seconds: 4,
+};
+
+const lock: Required<Lock> = {
+  application: web,
+  holder: change,
+  user: "ana",
+  timestamp: at,
+  planRevision: head,
+  sourceFile: "web.yaml",
+};
+/** What a later attempt goes on with. Of results it answers each as it stands. */
+const notes: Required<RunNotes> = {
+  started: [
+    {
+      application: web,
+      lastOperation: "op-1",
+      pins: [{ position: 1, revision: head }],
+      revision: head,
+      destination: { cluster: "in-cluster", namespace: "web" },
+      after: [web],
+    },
+  ],
+  skipped: [web],
+  takenOver: [lock],
+  result: { kind: "help" },
+};
+const live: Required<LiveRun> = {
+  runId: "run-1",
+  command: "sync",
+  startedAt: at,
+  applications: [
+    { application: web, phase: { kind: "waiting" } },
+    { application: web, phase: { kind: "running", done: 1, total: 2, message: "", health: "Progressing" } },
+    { application: web, phase: { kind: "ended", outcome: "succeeded" } },
+  ],
+  ended: false,
 };
 
 type EventOfEachKind = { readonly [K in HostEvent["kind"]]: Required<Extract<HostEvent, { readonly kind: K }>> };
@@ -199,10 +241,30 @@ describe("the records in Redis", () => {
       await lanes.push({ ...events[kind], delivery: kind }, 10_000);
       shapes.push(`# event ${kind}`, ...shapeOf(await raw.lindex("svc:{queue}:events:hosta/#11/7", -1)));
     }
+    stores.live.publish(change, live);
+    await stores.ping();
+    shapes.push("# live run", ...shapeOf(await raw.get("svc:live:hosta/acme/deploy/7")));
+    shapes.push("# run notes", ...shapeOf(await writtenNotes()));
     const text = `${shapes.join("\n")}\n`;
     if (process.env.UPDATE_GOLDEN === "1") writeFileSync(GOLDEN, text);
     expect(text).toBe(readFileSync(GOLDEN, "utf8"));
   });
+
+  /** The notes of a run as they stand in Redis while it runs. */
+  async function writtenNotes(): Promise<string | null> {
+    const written: (string | null)[] = [];
+    const run = async (_event: HostEvent, { journal }: RunTicket) => {
+      await journal.write(notes);
+      written.push(await raw.get("svc:{queue}:journal:notes"));
+      return "done" as const;
+    };
+    const parts = { run, refuse: run, log: recordingLog(), clock: systemClock, connection };
+    const queue = createDurableQueue({ ...parts, concurrency: 1 });
+    await queue.push({ kind: "reviewed", delivery: "notes", change: { ...change, number: 8 } });
+    while (written.length === 0) await raw.ping();
+    await queue.close(1000);
+    return written[0] ?? null;
+  }
 
   test.each(KINDS)("are reported where a list is missing that every reader goes through: %s", async (kind) => {
     const { save, read, text, replace } = kinds[kind];
