@@ -3,6 +3,7 @@ import { LRUCache } from "lru-cache";
 import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
 import { type ChangeRequestRef, identityKey, type User } from "../../core/model/change-request.js";
+import { isFinal } from "../../core/model/errors.js";
 import type { CodeHost, OwnComment, Reaction, RecentComment } from "../../core/ports/code-host.js";
 import type { InTurn } from "../content-pace.js";
 import {
@@ -271,7 +272,7 @@ async function notesSince(client: GitLabClient, change: ChangeRequestRef, since:
   const notes = [...found.values()];
   const recent = notes.filter(({ created_at }) => created_at >= since);
   const updated = recent.filter(({ created_at: at, updated_at }) => updated_at.getTime() !== at.getTime());
-  const edited = updated.length === 0 ? [] : await editedOf(client, change, updated);
+  const edited = updated.length === 0 ? [] : await editedOf(client, change, updated).catch(allIfRefused(updated));
   const comments = recent.flatMap((note): readonly RecentComment[] => {
     const { id, body, type, system, internal, confidential, author, created_at } = note;
     if (system === true || internal === true || confidential === true || type === "DiffNote" || !author) return [];
@@ -293,6 +294,14 @@ const editsSchema = z.object({
     }),
   }),
 });
+
+/** Where GitLab will never tell, as one that is too old, all of them count as edited. */
+function allIfRefused<Note>(notes: readonly Note[]): (error: unknown) => readonly Note[] {
+  return (error) => {
+    if (isFinal(error)) return notes;
+    throw error;
+  };
+}
 
 /**
  * Which of these notes were edited, or are not among the newest. A reaction updates a note as well (`Note#bump_updated_at` of

@@ -558,6 +558,42 @@ describe("the activity of a busy project", () => {
     expect(ids.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 198 }, (_, index) => 103 + index));
   });
 
+  describe("has a comment to which somebody reacted, and none that was edited", () => {
+    const [at, later] = ["2026-03-02T10:00:30.000Z", "2026-03-02T10:00:40.000Z"];
+    const node = (id: string, lastEditedAt: string | null) => ({ id: `gid://gitlab/${id}`, lastEditedAt });
+    const nodes = [node("Note/1", null), node("DiscussionNote/2", null), node("Note/3", later), null];
+    const answer = { data: { project: { mergeRequest: { notes: { nodes } } } } };
+    const unknown = { errors: [{ message: "Field does not exist", extensions: { code: "undefinedField" } }] };
+    const activityAfter = (status: number, told: object) => {
+      const { host, api } = gitlabUnderTest();
+      const merge = mergeRequest({ updated_at: at });
+      api.get(`${PROJECT}/merge_requests`).query(true).reply(200, [merge]);
+      const note = (id: number, updated_at: string) => {
+        return { id, body: "svc plan", author: { id: 101, username: "ana" }, created_at: at, updated_at };
+      };
+      const notes = [note(5, at), ...[4, 3, 2, 1].map((id) => note(id, later))];
+      api.get(`${MERGE_REQUEST}/notes`).query(true).reply(200, notes);
+      nock("https://gitlab.example.com")
+        .post("/git/api/graphql")
+        .times(status === 503 ? 3 : 1)
+        .reply(status, told);
+      return host.recentActivity(ref, since);
+    };
+
+    test.each([
+      ["tells", 200, answer, ["5", "2", "1"]],
+      ["is too old to tell", 200, unknown, ["5"]],
+      ["does not let svc ask", 403, {}, ["5"]],
+    ])("GitLab %s", async (_, status, told, ids) => {
+      const { comments } = await activityAfter(status, told);
+      expect(comments.map(({ id }) => id)).toEqual(ids);
+    });
+
+    test("GitLab fails, so that svc looks again", async () => {
+      await expect(activityAfter(503, {})).rejects.toMatchObject({ reason: "failed" });
+    });
+  });
+
   test("has the comments behind a page in which GitLab hides notes", async () => {
     const { host, api } = gitlabUnderTest();
     const at = "2026-03-02T10:00:30.000Z";
