@@ -127,9 +127,13 @@ function route(method: string, path: string): Routed | 404 | 405 {
   return fixed ?? chosen[0] ?? (known.length > 0 ? 405 : 404);
 }
 
+/** Made once: each request is compared with all of them. */
+const patterns = new Map<string, RegExp>(
+  endpoints.map(({ path }) => [path, new RegExp(`^${path.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`)]),
+);
+
 function matchPath(template: string, path: string): Record<string, string> | undefined {
-  const source = template.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)");
-  const match = new RegExp(`^${source}$`).exec(path);
+  const match = patterns.get(template)?.exec(path) ?? null;
   if (match === null) return undefined;
   return Object.fromEntries(
     Object.entries(match.groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)]),

@@ -1,5 +1,6 @@
-import { appendFileSync } from "node:fs";
+import { appendFileSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { perProcess } from "../../sandbox/per-process.js";
 
 /** Names the folder in which a test run leaves what its services log and the secrets it used; unset: nothing is kept. */
 export const LOG_FOLDER = "SVC_TEST_LOG_FOLDER";
@@ -27,8 +28,14 @@ export function keepsLogs(): boolean {
 /** Keeps lines of a log; each ends with a line break. */
 export function keepLog(lines: string): void {
   const to = folder();
+  if (to === undefined || lines === "") return;
   // Written at once: a process that runs tests may be ended without a word.
-  if (to !== undefined && lines !== "") appendFileSync(join(to, `${process.pid}${LOG_ENDING}`), lines);
+  writeSync(opened(join(to, `${process.pid}${LOG_ENDING}`)), lines);
+}
+
+/** Stays open until the process ends, which writes tens of thousands of lines. */
+function opened(path: string): number {
+  return perProcess(`open ${path}`, () => openSync(path, "a"));
 }
 
 /**

@@ -98,11 +98,10 @@ function read<Shape extends z.ZodRawShape>(
 ): z.output<z.ZodObject<Shape>> {
   const known = schemasOf(shape);
   const strict = known.strict.safeParse(given);
-  if (!strict.success) {
-    for (const issue of strict.error.issues) {
-      const names = issue.code === "unrecognized_keys" ? issue.keys.join(", ") : issue.path.join(".");
-      instance.violations.push(`${title} ${names}: ${issue.message}`);
-    }
+  if (strict.success) return strict.data;
+  for (const issue of strict.error.issues) {
+    const names = issue.code === "unrecognized_keys" ? issue.keys.join(", ") : issue.path.join(".");
+    instance.violations.push(`${title} ${names}: ${issue.message}`);
   }
   const tolerant = known.tolerant.safeParse(given);
   if (tolerant.success) return tolerant.data;

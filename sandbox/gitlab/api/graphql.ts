@@ -62,7 +62,18 @@ export function graphqlEndpoint(instance: Instance): RequestHandler {
   };
 }
 
-function understood(query: string): DocumentNode | { readonly errors: readonly GraphQLError[] } {
+type Understood = DocumentNode | { readonly errors: readonly GraphQLError[] };
+
+/** A client sends the same few queries, and validating one takes longer than answering it. */
+const understoodQueries = new Map<string, Understood>();
+
+function understood(query: string): Understood {
+  const known = understoodQueries.get(query) ?? validated(query);
+  understoodQueries.set(query, known);
+  return known;
+}
+
+function validated(query: string): Understood {
   try {
     const document = parse(query);
     const errors = validate(schema(), document);
