@@ -49,20 +49,58 @@ export function createLockStores(clock: Clock) {
   };
 }
 
-interface Entry {
-  readonly lock: Lock;
-  /** Milliseconds since 1970. */
-  readonly expires: number;
+/** A map whose entries expire a time after they were set, in that order. */
+export class Expiring<K, V> {
+  readonly #entries = new Map<K, { readonly value: V; readonly expires: number }>();
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly keptMs: number,
+  ) {}
+
+  get(key: K): V | undefined {
+    this.#dropExpired();
+    return this.#entries.get(key)?.value;
+  }
+
+  set(key: K, value: V): void {
+    this.#dropExpired();
+    this.#entries.delete(key);
+    this.#entries.set(key, { value, expires: this.clock.now().getTime() + this.keptMs });
+  }
+
+  delete(key: K): boolean {
+    return this.#entries.delete(key);
+  }
+
+  entries(): readonly (readonly [K, V])[] {
+    this.#dropExpired();
+    return [...this.#entries].map(([key, { value }]) => [key, value]);
+  }
+
+  values(): V[] {
+    return this.entries().map(([, value]) => value);
+  }
+
+  #dropExpired(): void {
+    const now = this.clock.now().getTime();
+    for (const [oldest, { expires }] of this.#entries) {
+      if (expires > now) break;
+      this.#entries.delete(oldest);
+    }
+  }
 }
 
 /** Every method is atomic, since none of them awaits anything. */
 class MemoryLockStore implements LockStore {
-  readonly #entries = new Map<ApplicationName, Entry>();
+  readonly #locks: Expiring<ApplicationName, Lock>;
 
-  constructor(private readonly clock: Clock) {}
+  constructor(clock: Clock) {
+    this.#locks = new Expiring(clock, LOCK_LIFETIME_MS);
+  }
 
   acquire(request: LockRequest, now: Date, from?: ChangeRequestRef): Promise<LockAttempt> {
-    const found = this.#current(request.application);
+    const found = this.#locks.get(request.application);
     const takesOver = found !== undefined && from !== undefined && sameChangeRequest(found.holder, from);
     const current = takesOver && !sameChangeRequest(from, request.holder) ? undefined : found;
     if (current !== undefined && !sameChangeRequest(current.holder, request.holder)) {
@@ -76,89 +114,74 @@ class MemoryLockStore implements LockStore {
       planRevision: request.planRevision ?? current?.planRevision,
       sourceFile: request.sourceFile ?? (request.planRevision === undefined ? current?.sourceFile : undefined),
     };
-    this.#entries.set(lock.application, { lock, expires: this.clock.now().getTime() + LOCK_LIFETIME_MS });
+    this.#locks.set(lock.application, lock);
     return Promise.resolve({ kind: "acquired", lock, fresh: current === undefined });
   }
 
   release(application: ApplicationName, by: ChangeRequestRef): Promise<boolean> {
-    const current = this.#current(application);
+    const current = this.#locks.get(application);
     const isAllowed = current !== undefined && sameChangeRequest(current.holder, by);
-    return Promise.resolve(isAllowed && this.#entries.delete(application));
+    return Promise.resolve(isAllowed && this.#locks.delete(application));
   }
 
   find(application: ApplicationName): Promise<Lock | undefined> {
-    return Promise.resolve(this.#current(application));
+    return Promise.resolve(this.#locks.get(application));
   }
 
   list(holder?: ChangeRequestRef): Promise<readonly Lock[]> {
-    const locks = [...this.#entries.keys()].flatMap((application) => this.#current(application) ?? []);
-    const wanted = locks.filter((lock) => holder === undefined || sameChangeRequest(lock.holder, holder));
+    const wanted = this.#locks
+      .values()
+      .filter((lock) => holder === undefined || sameChangeRequest(lock.holder, holder));
     return Promise.resolve(wanted.sort(byApplication));
   }
 
   ping(): Promise<void> {
     return Promise.resolve();
   }
-
-  #current(application: ApplicationName): Lock | undefined {
-    const entry = this.#entries.get(application);
-    if (entry === undefined) return undefined;
-    if (entry.expires > this.clock.now().getTime()) return entry.lock;
-    this.#entries.delete(application);
-    return undefined;
-  }
 }
 
-interface Queue {
-  readonly places: { readonly change: ChangeRequestRef; readonly since: string }[];
-  /** Milliseconds since 1970. */
-  expires: number;
+interface Place {
+  readonly change: ChangeRequestRef;
+  readonly since: string;
 }
 
 /** Every method is atomic, since none of them awaits anything. */
 class MemoryWaitStore implements WaitStore {
-  readonly #queues = new Map<ApplicationName, Queue>();
+  readonly #queues: Expiring<ApplicationName, Place[]>;
 
-  constructor(private readonly clock: Clock) {}
+  constructor(private readonly clock: Clock) {
+    this.#queues = new Expiring(clock, WAITING_LIFETIME_MS);
+  }
 
   join(application: ApplicationName, change: ChangeRequestRef, where?: "first"): Promise<number | undefined> {
-    const now = this.clock.now();
-    const { places } = this.#current(application) ?? { places: [] };
+    const places = this.#queues.get(application) ?? [];
     const found = places.findIndex((one) => sameChangeRequest(one.change, change));
     if (found === -1 && where === undefined && places.length >= MAX_WAITING) return Promise.resolve(undefined);
     const [known] = found === -1 ? [] : places.splice(found, 1);
     const index = where === "first" ? 0 : found === -1 ? places.length : found;
     const whose = changeRequestRef({ ...known?.change, ...changeRequestRef(change) });
-    places.splice(index, 0, { change: whose, since: known?.since ?? now.toISOString() });
-    this.#queues.set(application, { places, expires: now.getTime() + WAITING_LIFETIME_MS });
+    places.splice(index, 0, { change: whose, since: known?.since ?? this.clock.now().toISOString() });
+    this.#queues.set(application, places);
     return Promise.resolve(index + 1);
   }
 
   leave(application: ApplicationName, change: ChangeRequestRef): Promise<boolean> {
-    const queue = this.#current(application);
-    const index = queue?.places.findIndex((one) => sameChangeRequest(one.change, change)) ?? -1;
-    if (index !== -1) queue?.places.splice(index, 1);
-    if (queue?.places.length === 0) this.#queues.delete(application);
+    const places = this.#queues.get(application) ?? [];
+    const index = places.findIndex((one) => sameChangeRequest(one.change, change));
+    if (index !== -1) places.splice(index, 1);
+    if (places.length === 0) this.#queues.delete(application);
     return Promise.resolve(index !== -1);
   }
 
   of(application: ApplicationName): Promise<readonly ChangeRequestRef[]> {
-    return Promise.resolve((this.#current(application)?.places ?? []).map(({ change }) => change));
+    return Promise.resolve((this.#queues.get(application) ?? []).map(({ change }) => change));
   }
 
   list(): Promise<readonly Waiting[]> {
-    const queues = [...this.#queues.keys()].map((application) => {
-      const places = this.#current(application)?.places ?? [];
+    const queues = this.#queues.entries().map(([application, places]) => {
       return { application, changes: places.map(({ change }) => change), since: places.map(({ since }) => since) };
     });
-    return Promise.resolve(queues.filter(({ changes }) => changes.length > 0).sort(byApplication));
-  }
-
-  #current(application: ApplicationName): Queue | undefined {
-    const queue = this.#queues.get(application);
-    if (queue === undefined || queue.expires > this.clock.now().getTime()) return queue;
-    this.#queues.delete(application);
-    return undefined;
+    return Promise.resolve(queues.sort(byApplication));
   }
 }
 
@@ -191,56 +214,50 @@ export class MemoryRolloutStore implements RolloutStore {
   }
 }
 
-interface Statuses {
-  readonly status: OwnStatus;
-  /** Milliseconds since 1970. */
-  readonly expires: number;
-}
-
 /** The last status of each change request. */
 export class MemoryStatusStore implements StatusStore {
-  readonly #entries = new Map<string, Statuses>();
-  readonly #writes = new Map<string, { readonly count: number; readonly expires: number }>();
+  readonly #statuses: Expiring<string, OwnStatus>;
+  readonly #writes: Expiring<string, number>;
   /** A promise by head, which resolves when everybody who has asked so far has had their turn. */
   readonly #turns = new Map<string, Promise<void>>();
 
-  constructor(private readonly clock: Clock) {}
+  constructor(clock: Clock) {
+    this.#statuses = new Expiring(clock, OWN_STATUS_LIFETIME_MS);
+    this.#writes = new Expiring(clock, WRITES_LIFETIME_MS);
+  }
 
   save(status: OwnStatus): Promise<Revision | undefined> {
-    const now = this.clock.now().getTime();
-    for (const [key, { expires }] of this.#entries) if (expires <= now) this.#entries.delete(key);
     const key = changeRequestKey(status.change);
-    const before = this.#entries.get(key)?.status.change.headRevision;
-    const kept = { ...status, change: headRef(status.change) };
-    this.#entries.set(key, { status: kept, expires: now + OWN_STATUS_LIFETIME_MS });
+    const before = this.#statuses.get(key)?.change.headRevision;
+    this.#statuses.set(key, { ...status, change: headRef(status.change) });
     return Promise.resolve(before === status.change.headRevision ? undefined : before);
   }
 
   remove(change: ChangeRequestRef): Promise<Revision | undefined> {
     const key = changeRequestKey(change);
-    const before = this.#alive().find((one) => changeRequestKey(one.change) === key)?.change;
+    const before = this.#statuses.get(key)?.change;
     if (before !== undefined && !sameChangeRequest(before, change)) return Promise.resolve(undefined);
-    this.#entries.delete(key);
+    this.#statuses.delete(key);
     return Promise.resolve(before?.headRevision);
   }
 
   ofHead(head: HeadRef): Promise<readonly OwnStatus[]> {
     const key = headKey(head);
-    const found = this.#alive().filter(({ change }) => headKey(change) === key && sameRepositoryOf(change, head));
+    const found = this.#statuses
+      .values()
+      .filter(({ change }) => headKey(change) === key && sameRepositoryOf(change, head));
     return Promise.resolve(found.sort((left, right) => left.change.number - right.change.number));
   }
 
   listShared(): Promise<readonly ChangeRequestRef[]> {
-    const byHead = groupedBy(this.#alive(), ({ change }) => headKey(change));
+    const byHead = groupedBy(this.#statuses.values(), ({ change }) => headKey(change));
     const shared = [...byHead.values()].filter((statuses) => statuses.length > 1).flat();
     return Promise.resolve(shared.map(({ change }) => changeRequestRef(change)));
   }
 
   countWrite(head: HeadRef): Promise<number> {
-    const now = this.clock.now().getTime();
-    for (const [key, { expires }] of this.#writes) if (expires <= now) this.#writes.delete(key);
-    const count = (this.#writes.get(headKey(head))?.count ?? 0) + 1;
-    this.#writes.set(headKey(head), { count, expires: now + WRITES_LIFETIME_MS });
+    const count = (this.#writes.get(headKey(head)) ?? 0) + 1;
+    this.#writes.set(headKey(head), count);
     return Promise.resolve(count);
   }
 
@@ -259,11 +276,6 @@ export class MemoryStatusStore implements StatusStore {
       if (this.#turns.get(key) === ended) this.#turns.delete(key);
     }
   }
-
-  #alive(): OwnStatus[] {
-    const now = this.clock.now().getTime();
-    return [...this.#entries.values()].filter(({ expires }) => expires > now).map(({ status }) => status);
-  }
 }
 
 /** What one change request concerns: it may be thousands of applications. */
@@ -281,11 +293,14 @@ export class MemoryMarkStore implements MarkStore {
   /** When each patient mark may be taken. A change request may be in both. */
   readonly #patient = new Map<string, number>();
   readonly #concerned = new Map<string, Concerned>();
-  readonly #written = new Map<string, { readonly digest: string; readonly expires: number }>();
-  readonly #notes = new Map<string, { readonly note: ChangeNote; readonly expires: number }>();
+  readonly #written: Expiring<string, string>;
+  readonly #notes: Expiring<string, ChangeNote>;
   #turns = 0;
 
-  constructor(private readonly clock: Clock) {}
+  constructor(private readonly clock: Clock) {
+    this.#written = new Expiring(clock, PLAN_LIFETIME_MS);
+    this.#notes = new Expiring(clock, PLAN_LIFETIME_MS);
+  }
 
   set(changes: readonly ChangeRequestRef[], due: Date, patient = false): Promise<void> {
     const times = patient ? this.#patient : this.#due;
@@ -350,40 +365,22 @@ export class MemoryMarkStore implements MarkStore {
   }
 
   written(change: ChangeRequestRef, surface: Surface): Promise<string | undefined> {
-    const found = this.#written.get(`${surface} ${identityKey(change)}`);
-    const alive = found !== undefined && found.expires > this.clock.now().getTime();
-    return Promise.resolve(alive ? found.digest : undefined);
+    return Promise.resolve(this.#written.get(`${surface} ${identityKey(change)}`));
   }
 
   wrote(change: ChangeRequestRef, surface: Surface, digest: string | undefined): Promise<void> {
     const key = `${surface} ${identityKey(change)}`;
-    const now = this.clock.now().getTime();
-    this.#written.delete(key);
-    dropExpired(this.#written, now);
-    if (digest !== undefined) this.#written.set(key, { digest, expires: now + PLAN_LIFETIME_MS });
+    if (digest === undefined) this.#written.delete(key);
+    else this.#written.set(key, digest);
     return Promise.resolve();
   }
 
   describe(change: ChangeRequestRef, { title, state, draft }: ChangeNote): Promise<void> {
-    const now = this.clock.now().getTime();
-    const key = identityKey(change);
-    this.#notes.delete(key);
-    dropExpired(this.#notes, now);
-    this.#notes.set(key, { note: { title, state, draft }, expires: now + PLAN_LIFETIME_MS });
+    this.#notes.set(identityKey(change), { title, state, draft });
     return Promise.resolve();
   }
 
   described(changes: readonly ChangeRequestRef[]): Promise<readonly (ChangeNote | undefined)[]> {
-    const now = this.clock.now().getTime();
-    const notes = changes.map((one) => this.#notes.get(identityKey(one)));
-    return Promise.resolve(notes.map((one) => (one !== undefined && one.expires > now ? one.note : undefined)));
-  }
-}
-
-/** Deletes what has expired. @param kept Its entries are in the order in which they expire. */
-function dropExpired(kept: Map<string, { readonly expires: number }>, now: number): void {
-  for (const [oldest, { expires }] of kept) {
-    if (expires > now) break;
-    kept.delete(oldest);
+    return Promise.resolve(changes.map((one) => this.#notes.get(identityKey(one))));
   }
 }

@@ -31,7 +31,7 @@ import type {
   UserStore,
 } from "../../core/ports/stores.js";
 import { byApplication, byBegin, byUsername, type Stores } from "../stores.js";
-import { createLockStores } from "./lock-store.js";
+import { createLockStores, Expiring } from "./lock-store.js";
 import { MemoryContentBudget } from "./outbox.js";
 
 const MAX_WINDOWS = 10_000;
@@ -58,28 +58,20 @@ export function createMemoryStores(clock: Clock): Stores {
 }
 
 class MemoryPlanStore implements PlanStore {
-  /** In the order in which they were saved; `expires` is in milliseconds since 1970. */
-  readonly #entries = new Map<string, { readonly plan: Plan; readonly expires: number }>();
+  readonly #plans: Expiring<string, Plan>;
 
-  constructor(private readonly clock: Clock) {}
+  constructor(clock: Clock) {
+    this.#plans = new Expiring(clock, PLAN_LIFETIME_MS);
+  }
 
   save(plan: Plan): Promise<void> {
-    const now = this.clock.now().getTime();
-    for (const [key, entry] of this.#entries) if (entry.expires <= now) this.#entries.delete(key);
-    const key = identityKey(plan.change);
-    this.#entries.delete(key);
-    this.#entries.set(key, { plan, expires: now + PLAN_LIFETIME_MS });
+    this.#plans.set(identityKey(plan.change), plan);
     return Promise.resolve();
   }
 
   find(change: ChangeRequestRef): Promise<Plan | undefined> {
-    const entry = change.repositoryId === undefined ? this.#lastByName(change) : this.#entries.get(identityKey(change));
-    const alive = entry !== undefined && entry.expires > this.clock.now().getTime();
-    return Promise.resolve(alive ? entry.plan : undefined);
-  }
-
-  #lastByName(change: ChangeRequestRef) {
-    return [...this.#entries.values()].filter(({ plan }) => sameChangeRequest(plan.change, change)).at(-1);
+    if (change.repositoryId !== undefined) return Promise.resolve(this.#plans.get(identityKey(change)));
+    return Promise.resolve(this.#plans.values().findLast((plan) => sameChangeRequest(plan.change, change)));
   }
 }
 
