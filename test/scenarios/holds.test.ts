@@ -156,6 +156,19 @@ describe.each(HOSTS)("a hold on %s", (host) => {
     expect(await ownStatus(bot, one)).toMatch(PENDING);
   });
 
+  test("of what only the merge deploys takes a green status back where nothing is planned by itself, until it ends", async () => {
+    const resources = (url: string) => ({ web: { spec: hydrated(url) } });
+    const bot = await start(host, { defaults: { autoplan: false }, resources });
+    const one = await bot.open(changeOf(["web"]));
+    const green = "success: nothing to deploy; takes effect at the merge: web";
+    expect(await ownStatus(bot, one)).toBe(green);
+    await hold(bot, ["web"], "1h");
+    expect(await ownStatus(bot, one)).toBe("pending: comment svc plan");
+    bot.clock.advance(61 * 60_000);
+    await bot.approve(await bot.open(changeOf(["api"])), "bo");
+    expect(await ownStatus(bot, one)).toBe(green);
+  });
+
   test("of a parent's child bars the sync of the parent, which would deploy it", async () => {
     const bot = await start(host, { applications: ["root", "web"] });
     await bot.stores.holds.save(

@@ -375,14 +375,16 @@ async function detectedOf(
   if (unread.length > 0) return { kind: "detected", detected: { kind: "unread", files: unread } };
   const found = [...subjects, ...applicationSets].map(({ name }) => name);
   const others = notDeployed.map((one): Deployed => ({ ...one, members: [] }));
+  const atMerge = others.map(({ application }) => application);
+  await run.publisher.concern(change, atMerge);
   const [rules, holds] = await Promise.all([settings.including(definedInOf(others)), run.holds.list()]);
-  const isFree = !needsApproval(others, rules) && others.every((one) => holdsOn(one, holds).length === 0);
+  const [end] = others.flatMap((one) => holdsOn(one, holds).map(({ until }) => until)).sort();
+  if (end !== undefined) await run.publisher.mark(change, new Date(end));
   // A file that could not be read may hide an application, and only a plan asks for an approval or names a hold.
-  const certain = notes.length === 0 && isFree;
-  if (found.length > 0 || !certain) return awaiting(found, change, run);
+  if (found.length + notes.length > 0 || end || needsApproval(others, rules)) return awaiting(found, change, run);
   const missing = await missingForRules({ ...context, approvals: createApprovals(context) });
-  const nothing = { kind: "nothing", atMerge: others.map(({ application }) => application) } as const;
-  return { kind: "detected", detected: missing === undefined ? nothing : { kind: "rules", missing } };
+  const detected = missing === undefined ? { kind: "nothing" as const, atMerge } : { kind: "rules" as const, missing };
+  return { kind: "detected", detected };
 }
 
 function awaiting(applications: readonly string[], { fork }: ChangeRequest, { config }: Run): StatusFacts {
