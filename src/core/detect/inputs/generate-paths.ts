@@ -141,8 +141,10 @@ const known = new WeakMap<Snapshot, Map<string, Promise<NoticedChanges>>>();
 export function noticedChanges(snapshot: Snapshot, from: Revision, to: Revision): Promise<NoticedChanges> {
   const ofSnapshot = known.get(snapshot) ?? new Map<string, Promise<NoticedChanges>>();
   known.set(snapshot, ofSnapshot);
-  const found = ofSnapshot.get(`${from} ${to}`) ?? findNoticed(snapshot, from, to);
-  ofSnapshot.set(`${from} ${to}`, found);
+  const key = `${from} ${to}`;
+  const found = ofSnapshot.get(key) ?? findNoticed(snapshot, from, to);
+  ofSnapshot.set(key, found);
+  found.catch(() => ofSnapshot.delete(key));
   return found;
 }
 

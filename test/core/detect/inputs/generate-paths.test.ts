@@ -6,7 +6,7 @@ import {
 } from "../../../../src/core/detect/inputs/generate-paths.js";
 import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
 import type { Application } from "../../../../src/core/model/application.js";
-import { applicationName } from "../../../../src/core/model/brand.js";
+import { applicationName, type Revision } from "../../../../src/core/model/brand.js";
 import type { JsonObject } from "../../../../src/core/model/json.js";
 import { type Files, HEAD, memorySnapshot, MERGE_BASE, OWN_URL } from "../memory-snapshot.js";
 
@@ -59,6 +59,19 @@ describe("the names by which Argo CD finds out what changed", () => {
   ])("%s", async (_case, before, after, noticed) => {
     const found = await noticedChanges(memorySnapshot(before, after), MERGE_BASE, HEAD);
     expect([...found.noticed].sort()).toEqual([...noticed].sort());
+  });
+
+  test("after a failure they are looked for again", async () => {
+    const snapshot = memorySnapshot({ "a/x": "x" }, { "b/x": "x" });
+    let fails = true;
+    const failing = {
+      ...snapshot,
+      changedPaths: (from: Revision, to: Revision) =>
+        fails ? Promise.reject(new Error("no answer")) : snapshot.changedPaths(from, to),
+    };
+    await expect(noticedChanges(failing, MERGE_BASE, HEAD)).rejects.toThrow("no answer");
+    fails = false;
+    expect([...(await noticedChanges(failing, MERGE_BASE, HEAD)).noticed]).toEqual(["b/x"]);
   });
 
   test("what takes too long to compare may have moved", async () => {
