@@ -4,7 +4,7 @@ import type { BotOptions } from "./bot-options.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { applicationResource, asYaml, configMap } from "./resources.js";
-import { cloneUrlOf } from "./sets.js";
+import { cloneUrlOf, generatedApplication, names, runsShops, shopsResource } from "./sets.js";
 
 const DESTINATION = { server: "https://kubernetes.default.svc", namespace: "argocd" };
 
@@ -623,6 +623,31 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
       await bot.comment(one, "svc sync");
       expect(bot.changes()).toEqual(["sync spoke"]);
       expect(bot.argocd.application("child")).toBeUndefined();
+    });
+
+    test("of a set there it deletes no application that a set of the same name has made here", async () => {
+      const set = (repoURL: string, ...all: string[]) => shopsResource(repoURL, names(...all), { namespace: "argocd" });
+      const bot = await startBot({
+        host,
+        applications: [],
+        files: (repoURL) => ({
+          ".svc.yaml": "cr_paths: ['argocd/**']\n",
+          "spoke/shops.yaml": asYaml(set(repoURL, "de", "fr")),
+          "shops/de/configmap.yaml": configMap("shop-de", { value: "1" }),
+          "shops/fr/configmap.yaml": configMap("shop-fr", { value: "1" }),
+        }),
+        prepare: async ({ argocd }, forge) => {
+          const repoURL = cloneUrlOf(forge);
+          argocd.addApplication(spoke(repoURL));
+          const running = ["de", "fr"].map((name) => generatedApplication(name, { repoURL }));
+          runsShops({ argocd }, set(repoURL, "de", "fr"), running);
+          await argocd.deploy("shop-de");
+        },
+      });
+      const one = await bot.open({ "spoke/shops.yaml": asYaml(set(cloneUrlOf(bot.forge), "fr")) });
+      expect(bot.lastComment(one)).toContain("**`shop-de`** (removed)");
+      expect(bot.lastComment(one)).toContain("another Argo CD runs it");
+      expect(bot.lastComment(one)).not.toContain("ConfigMap guestbook/shop-de");
     });
 
     test("it is new where a sync creates it: while it is not there, and where its parent moves to Argo CD's cluster", async () => {

@@ -205,7 +205,7 @@ export interface RenderedChild {
   readonly elsewhere?: true;
 }
 
-export interface RenderedSet {
+export interface RenderedSet extends Pick<RenderedChild, "elsewhere"> {
   readonly name: string;
   readonly namespace: string;
   readonly head: JsonObject | undefined;

@@ -42,9 +42,9 @@ export async function parentsOf(
   subjects: readonly Subject[],
   facts: ReadonlyMap<ApplicationName, RenderFacts>,
   start: { readonly previewed: (subject: AnnouncedSubject) => Promise<Previewed> | undefined },
-  { everyApplication }: Survey,
+  { everyApplication, everySet }: Survey,
 ): Promise<readonly Parent[]> {
-  const tracking = new Set(everyApplication.map(({ parent }) => parent));
+  const tracking = new Set([...everyApplication, ...everySet].map(({ parent }) => parent));
   const found = await allInTurns(subjects, async (subject): Promise<readonly Parent[]> => {
     const { kind, name } = subject;
     const announced = kind === "new" || kind === "deleted" ? await start.previewed(subject) : undefined;
@@ -58,7 +58,8 @@ export async function parentsOf(
       if (isThere && !child.changed && !child.operates) return [];
       return [isThere || subject.ownRecord !== undefined ? { ...child, elsewhere: true } : child];
     });
-    return [[name, { ...known, children }]];
+    const sets = known.sets.map((set) => ({ ...set, elsewhere: true as const }));
+    return [[name, { ...known, children, sets }]];
   });
   return found.flat();
 }
@@ -226,18 +227,13 @@ async function belowSet(
   const name = nameOf(rendered.namespace, rendered.name);
   const [base, head] = [rendered.base, rendered.head].map((resource) => resource && asSet(rendered, resource));
   if (!isShown(rendered, name, found, nameOf, context)) return [];
-  const set: ChangedApplicationSet = {
-    name,
-    sourceFile: undefined,
-    ...(base === undefined ? {} : { base }),
-    ...(head === undefined ? {} : { head }),
-    alsoIn: [],
-    problem: undefined,
-  };
+  const sides = { ...(base && { base }), ...(head && { head }) };
+  const set: ChangedApplicationSet = { name, sourceFile: undefined, ...sides, alsoIn: [], problem: undefined };
   try {
     const expansion = await expansionOf(rendered, context);
-    const running = new Map(found.everyApplication.map((one) => [one.name, one]));
-    const owned = await ownedIfChanged({ base, head }, context);
+    const { elsewhere = false } = rendered;
+    const running = new Map((elsewhere ? expansion.base : found.everyApplication).map((one) => [one.name, one]));
+    const owned = elsewhere ? [] : await ownedIfChanged({ base, head }, context);
     const comparison = compareOwned({ base, head, owned, generated: expansion }, running);
     const changed = head !== undefined && policyOf(head).updates ? comparison.changed : [];
     const toPreview = [
@@ -253,16 +249,21 @@ async function belowSet(
         return [{ application, origin, set, head: after, base: isSame ? live : before }];
       }),
     ];
-    return toPreview.map((one) => ({
-      application: one.application,
-      origin: one.origin,
-      order: previewOrder(one, found, context),
-    }));
+    return toPreview.map((one): FoundBelow => {
+      const { application, origin } = one;
+      const order = previewOrder(one, found, context);
+      const isHere = !elsewhere || order.kind !== "unread";
+      return { application, origin, order: isHere ? order : { ...order, read: () => Promise.resolve(RUNS_ELSEWHERE) } };
+    });
   } catch {
     context.signal.throwIfAborted();
     return [];
   }
 }
+
+/** Of this name, Argo CD may have an application of its own. */
+const RUNS_ELSEWHERE =
+  "another Argo CD runs it, in the cluster to which its parent deploys: what goes with it is not known here";
 
 /** Adds to a parent's plan its sets on which Argo CD would fail, but for those that the plan shows by themselves or may not show. */
 export async function failingSets(
