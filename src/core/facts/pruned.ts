@@ -116,7 +116,10 @@ export function withPruned(plan: Plan, reached: readonly ReachedFacts[], running
   return { ...plan, applications };
 }
 
-/** The plan with all that runs below an application of unknown reach: a broken commit must not be a way past the children's rules. */
+/**
+ * The plan with all that Argo CD deploys by itself below an application of unknown reach: a broken commit must not be a way past the
+ * children's rules.
+ */
 async function withRunning(
   plan: Plan,
   running: readonly Application[],
@@ -145,7 +148,11 @@ async function withRunning(
     const { application: of, effect } = one;
     if (!unknown.has(of)) return one;
     const known = new Set(effect.members.map(({ application }) => application));
-    const others = [live.get(of) ?? [], below.get(of) ?? []].flat().filter(({ name }) => !known.has(name));
+    const reached = new Set([live.get(of) ?? [], below.get(of) ?? []].flat());
+    for (const { name, spec } of reached) {
+      if (isAutoSynced(spec)) for (const other of below.get(name) ?? []) reached.add(other);
+    }
+    const others = [...reached].filter(({ name }) => !known.has(name));
     const added = others.map(async (other): Promise<Member> => {
       const { name: application, spec } = other;
       const isSelf = application === of;
@@ -154,7 +161,7 @@ async function withRunning(
       const definedIn =
         isSelf && deployed.has(of)
           ? await listedElsewhere(other, { live, change }, context)
-          : definedElsewhere(isSelf ? other : { ...other, parent: of }, { live, change });
+          : definedElsewhere(isSelf ? other : { ...other, parent: other.parent ?? of }, { live, change });
       return { ...definedWith(member, definedIn), definition: { kind: "unchanged" } };
     });
     return { ...one, effect: { ...effect, members: [...effect.members, ...(await Promise.all(added))] } };
