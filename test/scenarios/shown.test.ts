@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { revision } from "../../src/core/model/brand.js";
 import { StoredValueUnreadable } from "../../src/core/model/errors.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
-import { changeOf } from "./resources.js";
+import { changeOf, hydrated } from "./resources.js";
 
 const start = (host: Bot["host"], more: object = {}) =>
   startBot({ host, config: { [host]: { commit_status: true }, ...more } });
@@ -103,6 +103,23 @@ describe.each(HOSTS)("what svc shows on %s follows what happens elsewhere", (hos
       expect(await stateOf(one)).toBe("pending");
     },
   );
+
+  test("so is that of what only the merge deploys, where nothing is planned by itself", async () => {
+    const resources = (url: string) => ({ web: { spec: hydrated(url) } });
+    const config = { [host]: { commit_status: true }, defaults: { autoplan: false } };
+    const bot = await startBot({ host, config, resources });
+    const one = await bot.open(changeOf(["web"]));
+    const two = await bot.open(changeOf(["api"], "3"), { by: "bo" });
+    const state = async () => {
+      const headRevision = revision(bot.seen(one).headRevision);
+      return (await bot.stores.statuses.ofHead({ ...bot.ref(one), headRevision }))[0]?.state;
+    };
+    expect(await state()).toBe("success");
+    useUpCalls(bot);
+    await bot.comment(two, "svc hold -a web --reason migration --until 2h", "bo");
+    expect(bot.lastComment(two)).toContain("web");
+    expect(await state()).toBe("pending");
+  });
 
   test("a status whose text did not change is not written again", async () => {
     const bot = await start(host);

@@ -67,7 +67,9 @@ export async function bringUpToDate(ref: ChangeRequestRef, asked: Marked | Rollo
 async function isGreen(ref: ChangeRequestRef, { plans, statuses }: Run): Promise<boolean> {
   const isSuccess = async () => {
     const headRevision = (await plans.find(ref))?.head;
-    const ofHead = headRevision === undefined ? [] : await statuses.ofHead({ ...ref, headRevision });
+    // Without a plan only the host knows the head.
+    if (headRevision === undefined) return true;
+    const ofHead = await statuses.ofHead({ ...ref, headRevision });
     return ofHead.some(({ change, state }) => sameChangeRequest(change, ref) && state === "success");
   };
   return ifReadable(isSuccess(), true);
