@@ -73,6 +73,17 @@ export function updateContract(under: () => CodeHostUnderTest): void {
     expect((await under().read(change.number)).headRevision).toBe(change.headRevision);
   });
 
+  test("what the host's limit hides of an accepted update is looked at again, and nothing is asked for twice", async () => {
+    const change = await behind();
+    const { forge, host, paths } = under();
+    const act = () => {
+      const fault = { kind: "status", status: 429, headers: { "retry-after": "7" } } as const;
+      forge.faults.add({ method: "GET", path: paths.changeRequest, times: 3, fault });
+    };
+    forge.faults.add({ method: "PUT", path: paths.update, times: 1, fault: { kind: "meanwhile", act } });
+    expect(await sent(async () => expect(await host.updateBranch(change)).toMatchObject({ kind: "moved" }))).toBe(1);
+  });
+
   test("a branch that the host protects is not pushed to, and the host is not asked to", async () => {
     const change = await behind();
     const { forge, repository, host } = under();

@@ -39,7 +39,7 @@ export function createMerges(
   return {
     merge: (change, confirm) =>
       inTurn(change, MERGE_WRITE, () => client.pastLimit(() => merge(client, change, confirm, clock))),
-    updateBranch: (change) => client.pastLimit(() => updateBranch(client, change, clock)),
+    updateBranch: (change) => updateBranch(client, change, clock),
     revert: async (change, asker) => revert(client, change, asker, (await self()).id),
   };
 }
@@ -255,26 +255,28 @@ async function removeBranch(client: GitHubClient, change: ChangeRequest, branch:
  * does not guard the base branch: https://docs.github.com/rest/pulls/pulls#update-a-pull-request-branch
  */
 async function updateBranch(client: GitHubClient, change: ChangeRequest, clock: Clock): Promise<UpdateOutcome> {
-  if ((await getPull(client, change)).base.ref !== change.baseBranch) {
-    return { kind: "refused", reason: "its base branch changed meanwhile" };
-  }
-  const obstacle = await pushObstacle(change, (branch) => ifFound(findBranch(client, change, branch)), "GitHub");
-  if (obstacle !== undefined) return { kind: "refused", reason: obstacle };
   const asked = `update the branch of ${change.repository}#${change.number}`;
-  const update = client.inRepository(change.repository, asked, ({ rest }, at) =>
-    rest.pulls.updateBranch({ ...at, pull_number: change.number, expected_head_sha: change.headRevision }),
-  );
-  const unanswered = await refusalOf(update, ({ status, hostMessage }) =>
-    status === 422 ? `GitHub says "${hostMessage}"` : undefined,
-  );
+  const unanswered = await client.pastLimit(async () => {
+    if ((await getPull(client, change)).base.ref !== change.baseBranch) return "its base branch changed meanwhile";
+    const obstacle = await pushObstacle(change, (branch) => ifFound(findBranch(client, change, branch)), "GitHub");
+    if (obstacle !== undefined) return obstacle;
+    const update = client.inRepository(change.repository, asked, ({ rest }, at) =>
+      rest.pulls.updateBranch({ ...at, pull_number: change.number, expected_head_sha: change.headRevision }),
+    );
+    return refusalOf(update, ({ status, hostMessage }) =>
+      status === 422 ? `GitHub says "${hostMessage}"` : undefined,
+    );
+  });
   if (typeof unanswered === "string") return { kind: "refused", reason: unanswered };
-  const pull = await readUntil(
-    () => getPull(client, change),
-    ({ head, state }) => head.sha !== change.headRevision || state !== "open",
-    clock,
-    undefined,
-    LONG_READ_PAUSES_MS,
-  );
+  const look = () =>
+    readUntil(
+      () => getPull(client, change),
+      ({ head, state }) => head.sha !== change.headRevision || state !== "open",
+      clock,
+      undefined,
+      LONG_READ_PAUSES_MS,
+    );
+  const pull = await client.pastLimit(look);
   if (pull.head.sha !== change.headRevision) return { kind: "moved", rewritten: false };
   if (unanswered !== undefined) throw unanswered;
   return { kind: "refused", reason: "GitHub accepted the update and has not made a new head within a minute" };

@@ -31,7 +31,7 @@ export function createMerges(
 ): Pick<CodeHost, "merge" | "updateBranch" | "revert"> {
   return {
     merge: (change, confirm) => merge(client, change, confirm, clock),
-    updateBranch: (change) => client.pastLimit(() => updateBranch(client, change, clock)),
+    updateBranch: (change) => updateBranch(client, change, clock),
     revert: async (change, asker) => revert(client, change, asker, (await self()).id),
   };
 }
@@ -185,34 +185,34 @@ function reasonOf(refusal: HostRefusal, read: MergeRequest, { headRevision }: Ch
  * at it right before: https://docs.gitlab.com/api/merge_requests/#rebase-a-merge-request
  */
 async function updateBranch(client: GitLabClient, change: ChangeRequest, clock: Clock): Promise<UpdateOutcome> {
-  const before = await getMergeRequest(client, change);
-  if (before.sha !== change.headRevision || before.target_branch !== change.baseBranch) {
-    return { kind: "refused", reason: "its head or its target branch changed meanwhile" };
-  }
-  const obstacle = await pushObstacle(change, (branch) => ifFound(findBranch(client, change, branch)), "GitLab");
-  if (obstacle !== undefined) return { kind: "refused", reason: obstacle };
-  const asked = `rebase ${change.repository}!${change.number}`;
-  const unanswered = await refusalOf(
-    client.ask(asked, (gitlab) => new MergeRequests(gitlab).rebase(change.repository, change.number)),
-    ({ status, hostMessage }) => {
-      const said = `GitLab says "${hostMessage}" (${status})`;
-      if (status === 409) return said;
-      return status === 403
-        ? `${said}: the account of gitlab.token has to be allowed to force-push to the branch`
-        : undefined;
-    },
-  );
+  let earlier: MergeRequest["merge_error"];
+  const unanswered = await client.pastLimit(async () => {
+    const { sha, target_branch: base, merge_error: error } = await getMergeRequest(client, change);
+    if (sha !== change.headRevision || base !== change.baseBranch) return "its head or target branch changed meanwhile";
+    earlier = error;
+    const obstacle = await pushObstacle(change, (branch) => ifFound(findBranch(client, change, branch)), "GitLab");
+    if (obstacle !== undefined) return obstacle;
+    const rebase = client.ask(`rebase ${change.repository}!${change.number}`, (gitlab) =>
+      new MergeRequests(gitlab).rebase(change.repository, change.number),
+    );
+    return refusalOf(rebase, ({ status, hostMessage }) => {
+      const cure = status === 403 ? ": the account of gitlab.token has to be allowed to force-push to the branch" : "";
+      return [403, 409].includes(status) ? `GitLab says "${hostMessage}" (${status})${cure}` : undefined;
+    });
+  });
   if (typeof unanswered === "string") return { kind: "refused", reason: unanswered };
   // The new head appears after the rebase has ended, and the error of an earlier attempt may still be there.
-  const hasFailed = ({ rebase_in_progress: running, merge_error: error }: typeof before) =>
-    running === false && Boolean(error) && error !== before.merge_error;
-  const read = await readUntil(
-    () => getMergeRequest(client, change, undefined, { includeRebaseInProgress: true }),
-    (now) => now.sha !== change.headRevision || now.state !== "opened" || hasFailed(now),
-    clock,
-    undefined,
-    LONG_READ_PAUSES_MS,
-  );
+  const hasFailed = ({ rebase_in_progress: running, merge_error: error }: MergeRequest) =>
+    running === false && Boolean(error) && error !== earlier;
+  const look = () =>
+    readUntil(
+      () => getMergeRequest(client, change, undefined, { includeRebaseInProgress: true }),
+      (now) => now.sha !== change.headRevision || now.state !== "opened" || hasFailed(now),
+      clock,
+      undefined,
+      LONG_READ_PAUSES_MS,
+    );
+  const read = await client.pastLimit(look);
   if (read.sha !== change.headRevision) return { kind: "moved", rewritten: true };
   if (read.merge_error && read.rebase_in_progress !== true) {
     return { kind: "refused", reason: `GitLab says "${oneLine(read.merge_error, 300)}"` };
