@@ -103,3 +103,13 @@ export function childEnvironment(env: Environment = process.env): Readonly<Recor
     Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );
 }
+
+/** Signals a child process that leads a group, and whatever it has started. */
+export function signalGroup({ pid }: { readonly pid?: number | undefined }, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // The group has ended already.
+  }
+}

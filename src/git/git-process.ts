@@ -1,5 +1,5 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { childEnvironment } from "../config/environment.js";
+import { spawn } from "node:child_process";
+import { childEnvironment, signalGroup } from "../config/environment.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 
 /** `stderr` is git's own text: untrusted, of bounded length, and it may contain secrets. */
@@ -206,15 +206,6 @@ export const startGit: StartGit = (args, environment, { stdout, stderr }) => {
     signal: (signal) => signalGroup(child, signal),
   };
 };
-
-function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, signal);
-  } catch {
-    // The group has ended already.
-  }
-}
 
 /** One call of git. */
 export interface GitCommand {

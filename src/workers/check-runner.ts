@@ -5,7 +5,7 @@ import { access, chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { delimiter, join } from "node:path";
 import { LRUCache } from "lru-cache";
-import { childEnvironment } from "../config/environment.js";
+import { childEnvironment, signalGroup } from "../config/environment.js";
 import { errorCode } from "../config/files.js";
 import type { CheckOutcome } from "../core/model/check.js";
 import type { CheckOrder, CheckRunner, CheckLimits } from "../core/ports/check-runner.js";
@@ -301,12 +301,7 @@ function endOf(child: ChildProcess): Promise<ProcessEnd> {
   });
 }
 
-/** SIGKILL, since a check has nothing to tidy up. */
-function endGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, "SIGKILL");
-  } catch {
-    // The group has ended already.
-  }
+/** A check has nothing to tidy up. */
+function endGroup(child: ChildProcess): void {
+  signalGroup(child, "SIGKILL");
 }

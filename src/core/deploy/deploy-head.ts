@@ -11,7 +11,7 @@ import type { OverriddenCheck } from "../model/check.js";
 import type { Command, DeployingCommand } from "../model/command.js";
 import { type Deployment, writerOf } from "../model/deployment.js";
 import { ownMember } from "../model/effect.js";
-import { safeMessage, StoreUnavailable } from "../model/errors.js";
+import { only, safeMessage, StoreUnavailable } from "../model/errors.js";
 import { listed, referenceTo } from "../model/host-words.js";
 import { isJsonObject, type Json } from "../model/json.js";
 import type { ApplicationSync } from "../model/result.js";
@@ -198,17 +198,13 @@ export async function lockTaken(
   cure: string,
   { locks, change, hostWords }: Pick<DeployContext, "locks" | "change" | "hostWords">,
 ): Promise<string | undefined> {
-  try {
-    const lock = await locks.find(application);
-    if (lock !== undefined && sameChangeRequest(lock.holder, change)) return undefined;
-    const words = hostWords[change.host];
-    const by =
-      lock === undefined ? "It was released" : `${referenceTo(lock.holder, change, words)} (${lock.user}) has it now`;
-    return `its lock is no longer this ${words.short}'s: nothing was deployed. ${by}. ${cure}`;
-  } catch (error) {
-    if (!(error instanceof StoreUnavailable)) throw error;
-    return NO_LOCK;
-  }
+  const lock = await locks.find(application).catch(only(StoreUnavailable, () => "unknown" as const));
+  if (lock === "unknown") return NO_LOCK;
+  if (lock !== undefined && sameChangeRequest(lock.holder, change)) return undefined;
+  const words = hostWords[change.host];
+  const by =
+    lock === undefined ? "It was released" : `${referenceTo(lock.holder, change, words)} (${lock.user}) has it now`;
+  return `its lock is no longer this ${words.short}'s: nothing was deployed. ${by}. ${cure}`;
 }
 
 const NO_LOCK = "failed to acquire lock: nothing was deployed";

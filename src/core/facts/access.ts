@@ -1,7 +1,7 @@
 import type { ChangeRequest, User } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
 import { type Member, ruledAs, whyBound } from "../model/effect.js";
-import { HostFailure } from "../model/errors.js";
+import { HostFailure, only } from "../model/errors.js";
 import type { BarredApplication } from "../model/result.js";
 import type { AccessCommand, AccessRule, Settings } from "../model/settings.js";
 import { accessRulesFor, definedInOf, type Deployed } from "../policy/effect-rules.js";
@@ -107,12 +107,8 @@ async function membershipIn(
   { host, change, user }: Pick<AccessContext, "host" | "change" | "user">,
 ): Promise<Membership> {
   if (teams.length === 0) return { member: false, problem: undefined };
-  try {
-    return { member: await host.belongsToAny(change, user, teams), problem: undefined };
-  } catch (error) {
-    if (!(error instanceof HostFailure)) throw error;
-    return { member: false, problem: error.message };
-  }
+  const answer = host.belongsToAny(change, user, teams).then((member) => ({ member, problem: undefined }));
+  return answer.catch(only(HostFailure, ({ message }) => ({ member: false, problem: message })));
 }
 
 function namesUser({ users }: AccessRule, { login }: User): boolean {

@@ -11,7 +11,7 @@ import type {
   Reviews,
   User,
 } from "../../core/model/change-request.js";
-import { HostFailure } from "../../core/model/errors.js";
+import { HostFailure, only } from "../../core/model/errors.js";
 import type { CodeHost } from "../../core/ports/code-host.js";
 import { isOlder } from "../../core/ports/deployer.js";
 import { idField, ifFound, loginField, oneLine, timeField } from "../host-answer.js";
@@ -322,15 +322,11 @@ const awaitedSchema = z.object({
 /** The open review requests as a sentence after a space. Empty if GitHub refuses to list them. */
 async function describeAwaited(client: GitHubClient, change: ChangeRequestRef): Promise<string> {
   const asked = `read the review requests of ${change.repository}#${change.number}`;
-  try {
-    const { reviewRequests } = await client.queryPullRequest(awaitedSchema, change, asked, AWAITED_QUERY);
-    const awaited = reviewRequests.nodes.flatMap((node) => {
-      const name = node?.requestedReviewer?.login ?? node?.requestedReviewer?.combinedSlug;
-      return name === undefined ? [] : [node?.asCodeOwner === true ? `${name} (code owner)` : name];
-    });
-    return awaited.length === 0 ? "" : ` A review was asked of ${awaited.join(", ")}.`;
-  } catch (error) {
-    if (error instanceof HostFailure) return "";
-    throw error;
-  }
+  const asking = client.queryPullRequest(awaitedSchema, change, asked, AWAITED_QUERY);
+  const found = await asking.catch(only(HostFailure, () => undefined));
+  const awaited = found?.reviewRequests.nodes.flatMap((node) => {
+    const name = node?.requestedReviewer?.login ?? node?.requestedReviewer?.combinedSlug;
+    return name === undefined ? [] : [node?.asCodeOwner === true ? `${name} (code owner)` : name];
+  });
+  return awaited?.length ? ` A review was asked of ${awaited.join(", ")}.` : "";
 }

@@ -278,18 +278,14 @@ const MOST_NAMES = 10;
 /** The open approval rules as the end of a sentence: `: "Deployments" needs 1 more approval (by bo, cy)`; empty if GitLab tells of none. */
 async function describeOpenRules(client: GitLabClient, change: ChangeRequestRef): Promise<string> {
   const asked = `read the approval rules of ${change.repository}!${change.number}`;
-  try {
-    const { rules } = await client.read(stateSchema, asked, (gitlab) =>
-      new MergeRequestApprovals(gitlab).showApprovalState(change.repository, change.number),
-    );
-    const open = rules.filter(({ approved }) => approved === false);
-    const shown = open.slice(0, MOST_RULES).map(describeRule);
-    const more = open.length > MOST_RULES ? [`${open.length - MOST_RULES} more rules are open`] : [];
-    return open.length === 0 ? "" : `: ${[...shown, ...more].join("; ")}`;
-  } catch (error) {
-    if (error instanceof HostFailure) return "";
-    throw error;
-  }
+  const asking = client.read(stateSchema, asked, (gitlab) =>
+    new MergeRequestApprovals(gitlab).showApprovalState(change.repository, change.number),
+  );
+  const { rules } = await asking.catch(only(HostFailure, () => ({ rules: [] })));
+  const open = rules.filter(({ approved }) => approved === false);
+  const shown = open.slice(0, MOST_RULES).map(describeRule);
+  const more = open.length > MOST_RULES ? [`${open.length - MOST_RULES} more rules are open`] : [];
+  return open.length === 0 ? "" : `: ${[...shown, ...more].join("; ")}`;
 }
 
 function describeRule(rule: Rule): string {

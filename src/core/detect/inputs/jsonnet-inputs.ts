@@ -1,4 +1,5 @@
 import type { Source } from "../../model/application.js";
+import { parseJson } from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath, parentOf } from "../tree/repository-path.js";
 import { type InputCollector, MAX_DEPTH, MAX_FILES } from "./input-set.js";
@@ -44,7 +45,7 @@ export async function addJsonnetInputs(
         if (text === undefined) return `the Jsonnet file ${file} cannot be read`;
         characters += text.length;
         if (characters > MAX_CHARACTERS) return "its Jsonnet files are larger than svc reads";
-        if (file.endsWith(".json") && isJson(text)) continue;
+        if (file.endsWith(".json") && parseJson(text) !== undefined) continue; // Whatever its strings say.
         const imported = importedBy(text, [parentOf(file), parentOf(tree.follow(file).path ?? file)]);
         if (imported === undefined) return `an import in the Jsonnet file ${file} cannot be read`;
         for (const one of imported) if (!seen.has(one)) next.add(one);
@@ -98,16 +99,6 @@ function replaced(
   const end = text.lastIndexOf("}") + 1;
   const replace = (whole: string, first = "", second = "") => by(whole, first, second);
   return text.slice(0, end).replace(closed, replace) + text.slice(end).replace(open, replace);
-}
-
-/** Whether a text is plain JSON, which imports nothing, whatever its strings say. */
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function isCode(path: string): boolean {
