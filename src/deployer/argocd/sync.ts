@@ -19,7 +19,7 @@ import {
 } from "./application-api.js";
 import { ArgoCdFailure, GRPC, isAbsent, readableText } from "./argocd-failure.js";
 import { areSourcesOf, requireReconciled } from "./kept-definition.js";
-import { getResourceTree, presentHealth, unhealthyNodes } from "./resource-tree.js";
+import { getResourceTree, presentHealth, unhealthyNodes } from "./live-resources.js";
 
 /** How often to look for an operation whose start was not confirmed. */
 const LOOKS_FOR_LOST_START = 5;
