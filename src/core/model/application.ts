@@ -34,6 +34,8 @@ interface HelmOptions {
 
 interface KustomizeOptions {
   readonly components: readonly string[];
+  /** Argo CD leaves out components that are no path in the tree (v3.5 `Build` in util/kustomize/kustomize.go). */
+  readonly ignoresMissing: boolean;
   readonly patchPaths: readonly string[];
 }
 
@@ -79,8 +81,10 @@ const sourceSchema = z.object({
   ref: optionalText,
   helm: z.object({ valueFiles: texts, fileParameters: paths }).optional().catch(undefined),
   kustomize: z
-    .object({ components: texts, patches: paths })
-    .transform(({ components, patches }) => ({ components, patchPaths: patches }))
+    .object({ components: texts, patches: paths, ignoreMissingComponents: z.unknown().optional() })
+    .transform(({ components, patches, ignoreMissingComponents }) => {
+      return { components, patchPaths: patches, ignoresMissing: ignoreMissingComponents === true };
+    })
     .optional()
     .catch(undefined),
   directory: z.unknown().optional().transform(isJsonObject),

@@ -137,7 +137,12 @@ async function addOptionInputs(
   const from = (entry: string) => places.flatMap((place) => withMatches(cleanPath(place, entry), tree, into, steps));
   const named = new Map(layers.flatMap(kustomizeEntries).map((entry) => [entry, from(entry)]));
   const isHere = (one: string) => tree.hasFile(one) || tree.hasDirectory(one);
-  const elsewhere = [...named].filter(([entry, paths]) => mayBeAddress(entry) || !paths.some(isHere));
+  const optional = new Set(
+    layers.flatMap(({ kustomize }) => (kustomize?.ignoresMissing === true ? kustomize.components : [])),
+  );
+  const elsewhere = [...named].filter(([entry, paths]) => {
+    return mayBeAddress(entry) || !(optional.has(entry) || paths.some(isHere));
+  });
   if (elsewhere.length > 0) into.addRemote(elsewhere.map(([entry]) => entry));
   for (const one of [...named.values()].flat()) into.addPath(one);
   const components = layers
@@ -146,15 +151,9 @@ async function addOptionInputs(
   await addKustomizeInputs([path, ...components], tree, into);
   const directory = layers.some((layer) => layer.directory);
   if (directory || !(hasKustomization(path, tree) || tree.hasFile(cleanPath(path, "Chart.yaml")))) {
-    await addJsonnetInputs(
-      path,
-      {
-        libraries: layers.flatMap(({ jsonnet }) => jsonnet.libraries).map((one) => cleanPath(one)),
-        code: layers.flatMap(({ jsonnet }) => jsonnet.code).flatMap((one) => withVariables(one, environment)),
-      },
-      tree,
-      into,
-    );
+    const libraries = layers.flatMap(({ jsonnet }) => jsonnet.libraries).map((one) => cleanPath(one));
+    const code = layers.flatMap(({ jsonnet }) => jsonnet.code).flatMap((one) => withVariables(one, environment));
+    await addJsonnetInputs(path, { libraries, code }, tree, into);
   }
 }
 

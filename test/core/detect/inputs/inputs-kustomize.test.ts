@@ -199,6 +199,10 @@ test.each([
   [{ components: ["../../comp"] }, false],
   [{ components: ["../../*", "../../com[p]"] }, false],
   [{ components: ["../../none/*"] }, true],
+  [{ components: ["../../none"] }, true],
+  [{ components: ["../../none"], ignoreMissingComponents: true }, false],
+  [{ components: ["https://example.com/comp"], ignoreMissingComponents: true }, true],
+  [{ components: ["../../none"], ignoreMissingComponents: true, patches: [{ path: "../none.yaml" }] }, true],
   [{ components: ["https://github.com/acme/comp?ref=main"] }, true],
   [{ patches: [{ path: "https://example.com/p.yaml" }] }, true],
 ])("%j of the Application's own spec fetches from elsewhere: %s", async (kustomize, remote) => {
