@@ -227,11 +227,13 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
   };
 }
 
-/** Whether a chart's name leads out of the folder of charts, from where it may lead anywhere. */
+/** Whether a chart's name or version leads out of the folder of charts, from where it may lead anywhere. */
 function leavesChartHome(value: Json | undefined): boolean {
   if (isList(value)) return value.some(leavesChartHome);
   if (!isJsonObject(value)) return false;
-  const names = ["name", "chartName"].flatMap((member) => membersOf(value, member)).flatMap(textsOf);
+  const names = ["name", "chartName", "version", "chartVersion"]
+    .flatMap((member) => membersOf(value, member))
+    .flatMap(textsOf);
   return names.some((name) => name.split("/").includes("..")) || Object.values(value).some(leavesChartHome);
 }
 

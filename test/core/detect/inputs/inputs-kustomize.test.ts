@@ -385,6 +385,11 @@ test("a chain of more than 20 kustomizations is the whole repository", async () 
 
 test.each<[string, Files]>([
   ["of helmCharts", { "a/kustomization.yaml": "helmCharts: [{name: ../../common}]" }],
+  // Kustomize looks for it in the folder `<name>-<version>` (`absChartHome` of HelmChartInflationGenerator.go).
+  [
+    "of a version",
+    { "a/kustomization.yaml": "helmCharts: [{name: w, repo: 'https://x.test', version: 1/../../../b}]" },
+  ],
   ["of an older list", { "a/kustomization.yaml": "helmChartInflationGenerator: [{chartName: x/../../../common}]" }],
   [
     "of a generator",
