@@ -87,6 +87,26 @@ describe.each(HOSTS)("applications that a plan shows and a sync does not deploy,
     expect(bot.argocd.liveObject("ConfigMap", "guestbook", "api")).toBeDefined();
   });
 
+  test.each([[[CASCADING]], [[]]])(
+    "hooks that run when an application goes are named, with finalizers %j",
+    async (own) => {
+      const bot = await startBot({
+        host,
+        applications: ["web", "api"],
+        prepare: ({ argocd }, forge) => {
+          argocd.removeApplication("web");
+          const resource = applicationResource("web", { repoURL: forge.cloneUrl(REPOSITORY) });
+          const finalizers = [...own, "post-delete-finalizer.argocd.argoproj.io/cleanup"];
+          argocd.addApplication({ ...resource, metadata: { name: "web", finalizers } });
+        },
+      });
+      const one = await bot.open({ "argocd/web.yaml": null, "argocd/api.yaml": null });
+      const warning = "⚠️ Argo CD runs hooks of it when it is deleted (PreDelete, PostDelete), which are not shown";
+      expect(section(bot.lastComment(one), "web")).toContain(warning);
+      expect(section(bot.lastComment(one), "api")).not.toContain("PostDelete");
+    },
+  );
+
   test("a preview that cannot be made says why, and every other application is planned", async () => {
     const bot = await startBot({
       host,

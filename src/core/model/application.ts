@@ -330,6 +330,8 @@ export interface LiveApplication extends Application {
   readonly deleting: boolean;
   /** Argo CD deletes its objects with it, as its finalizers say. */
   readonly cascades: boolean;
+  /** Argo CD runs hooks of its manifests when it is deleted. */
+  readonly hooksAtDeletion?: boolean;
   /** When its last operation started, as Argo CD writes it (`status.operationState.startedAt`). Identifies the operation. */
   readonly lastOperation?: string | undefined;
   readonly hasOperation?: boolean;

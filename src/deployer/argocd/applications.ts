@@ -346,6 +346,8 @@ const listedItem = applicationItem.extend({
 });
 /** https://argo-cd.readthedocs.io/en/stable/user-guide/app_deletion/ */
 const CASCADING = /^resources-finalizer\.argocd\.argoproj\.io(?:\/|$)/;
+/** Argo CD adds these itself, where there are such hooks. */
+const RUNNING_HOOKS = /^(?:pre|post)-delete-finalizer\.argocd\.argoproj\.io(?:\/|$)/;
 
 function toLiveApplication(whole: WholeApplication, settings: ServerSettings): LiveApplication {
   const { sync, resources } = whole.status ?? {};
@@ -361,6 +363,7 @@ function toLiveApplication(whole: WholeApplication, settings: ServerSettings): L
     hasOperation: Boolean(whole.operation),
     deleting: typeof whole.metadata.deletionTimestamp === "string",
     cascades: (whole.metadata.finalizers ?? []).some((one) => CASCADING.test(one)),
+    hooksAtDeletion: (whole.metadata.finalizers ?? []).some((one) => RUNNING_HOOKS.test(one)),
     standing: standingOf(whole),
     leftOver: resources?.filter((one) => one.requiresPruning && one.status === "OutOfSync").map(titleOf),
     syncedChildren: resources?.filter((one) => one.kind === "Application" && one.status === "Synced").map(titleOf),
