@@ -294,8 +294,11 @@ function hookDeletion(identity: ManifestIdentity, base: JsonObject | undefined, 
   if (!becomes && taken === undefined) return [];
   const title = titleOf(identity);
   const what = `deletes ${isFirst ? "and recreates " : ""}${title}`;
+  // Until its phase comes, it counts in the cluster as an object that left git.
+  const isPruned = becomes && !isFirst && !syncHookTypes(head).includes("PreSync");
+  const also = isPruned ? ", and in any case in a sync that prunes" : "";
   const why = `since it ${becomes ? "becomes" : "is"} a hook${taken === undefined ? "" : `: ${taken}`}`;
-  return [dangerous(RANK.replaced, `deletes ${title}${when}, ${why}`, what, "lost")];
+  return [dangerous(RANK.replaced, `deletes ${title}${when}${also}, ${why}`, what, "lost")];
 }
 
 const FIRST = " first";

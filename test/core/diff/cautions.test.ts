@@ -473,6 +473,13 @@ describe("what becomes a hook, or is one", () => {
       `deletes ${DATA}`,
     ],
     [
+      "deleted if it fails, and before its phase as what left the files",
+      claim({}),
+      hook({ ...policy("HookFailed"), "argocd.argoproj.io/hook": "PostSync" }),
+      `deletes ${DATA} if it fails, and in any case in a sync that prunes, since it becomes a hook: ${LOST}`,
+      `deletes ${DATA}`,
+    ],
+    [
       "a hook whose policy changes",
       hook(policy("HookFailed")),
       hook(presync),
