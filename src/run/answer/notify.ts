@@ -12,6 +12,7 @@ import {
   type ApplicationSync,
   type CommandResult,
   type CommandResultOf,
+  type ResultKind,
   wasRolledBack,
 } from "../../core/model/result.js";
 import type { Rollout, RolloutState } from "../../core/model/rollout.js";
@@ -22,24 +23,43 @@ import type { Run } from "../line/run.js";
 
 type News = Pick<RunEnded, "command" | "applications" | "overridden" | "takenOver">;
 
-function notificationOf(result: CommandResult, command: Command | undefined): News | undefined {
-  if (result.kind === "synced") {
+function notificationOf<K extends ResultKind>(
+  result: CommandResultOf<K>,
+  command: Command | undefined,
+): News | undefined {
+  return NEWS[result.kind](result, command);
+}
+
+type NewsOf<K extends ResultKind> = (result: CommandResultOf<K>, command: Command | undefined) => News | undefined;
+
+const NEWS: { readonly [K in ResultKind]: NewsOf<K> } = {
+  planned: () => undefined,
+  synced(result) {
     const news = newsOfDeployment("sync", result);
     return news && { ...news, overridden: [...news.overridden, ...(result.merge?.overridden ?? [])] };
-  }
-  if (result.kind === "rolled-back") {
+  },
+  "rolled-back"(result) {
     const news = newsOfDeployment("rollback", result);
     const takenOver = result.takenOver.map(({ application, holder }) => ({
       application,
       from: changeRequestRef(holder),
     }));
     return news && { ...news, takenOver };
-  }
+  },
+  unlocked: () => undefined,
+  updated: () => undefined,
+  reverted: () => undefined,
+  held: () => undefined,
+  released: () => undefined,
+  closed: () => undefined,
+  help: () => undefined,
   // A refusal is no news, for whoever asked knows how to go on; that something broke is.
-  const broke = result.kind === "refused" && ["failure", "store-unavailable"].includes(result.refusal.reason);
-  if (!broke || command === undefined || !isDeploying(command) || command.dryRun) return undefined;
-  return { command: command.name, applications: [], overridden: [], takenOver: [] };
-}
+  refused({ refusal: { reason } }, command) {
+    if (reason !== "failure" && reason !== "store-unavailable") return undefined;
+    if (command === undefined || !isDeploying(command) || command.dryRun) return undefined;
+    return { command: command.name, applications: [], overridden: [], takenOver: [] };
+  },
+};
 
 function newsOfDeployment(
   command: News["command"],

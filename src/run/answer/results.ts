@@ -159,51 +159,96 @@ async function tellFormerHolders(
   }
 }
 
-/** Posts the answer and does what follows from it; returns whether it was posted. */
-const REPLIES: { readonly [K in ResultKind]: (result: CommandResultOf<K>, answer: Answer) => Promise<boolean> } = {
-  planned: replyWithPlan,
-  synced: replyToSync,
-  "rolled-back": replyToRollback,
-  unlocked: (_result, answer) => postWithStatus(answer),
-  updated: replyToUpdate,
-  reverted: replyToRevert,
-  held: ({ hold }, answer) => replyToHolds([hold], answer),
-  released: ({ holds }, answer) => replyToHolds(holds, answer),
-  closed: (_result, answer) => postIfInTime(answer),
-  help: (_result, answer) => postIfInTime(answer),
-  refused: replyWithRefusal,
-};
-
-const URGENCIES: Readonly<Record<Exclude<ResultKind, "refused">, Urgency>> = {
-  planned: "plan",
-  synced: "result",
-  "rolled-back": "result",
-  unlocked: "plan",
-  updated: "plan",
-  reverted: "result",
-  held: "result",
-  released: "result",
-  closed: "plan",
-  help: "help",
-};
-
-/** How long an answer may wait for the host. A failure of a command that deploys is as urgent as its result. */
-export function urgencyOf(result: CommandResult, command?: Command): Urgency {
-  if (result.kind !== "refused") return URGENCIES[result.kind];
-  const { reason } = result.refusal;
-  if (reason === "not-a-command") return "help";
-  return reason === "failure" && command !== undefined && isDeploying(command) ? "result" : "refusal";
+interface ResultSpec<K extends ResultKind> {
+  /** How long its answer may wait for the host. */
+  readonly urgency: (result: CommandResultOf<K>, command: Command | undefined) => Urgency;
+  readonly didAsAsked: (result: CommandResultOf<K>) => boolean;
+  /** Whether a new commit status follows the answer and asks the host the same questions as the next step. */
+  readonly setsStatus: (result: CommandResultOf<K>) => boolean;
+  /** Posts the answer and does what follows from it; returns whether it was posted. */
+  readonly reply: (result: CommandResultOf<K>, answer: Answer) => Promise<boolean>;
 }
 
-export function didAsAsked(result: CommandResult): boolean {
-  if (result.kind !== "synced" && result.kind !== "rolled-back") return result.kind !== "refused";
-  return result.applications.every(({ kind }) => kind === "succeeded");
+const RESULTS: { readonly [K in ResultKind]: ResultSpec<K> } = {
+  planned: {
+    urgency: () => "plan",
+    didAsAsked: () => true,
+    setsStatus: () => true,
+    reply: replyWithPlan,
+  },
+  synced: {
+    urgency: () => "result",
+    didAsAsked: everythingSucceeded,
+    setsStatus: ({ dryRun }) => !dryRun,
+    reply: replyToSync,
+  },
+  "rolled-back": {
+    urgency: () => "result",
+    didAsAsked: everythingSucceeded,
+    setsStatus: () => true,
+    reply: replyToRollback,
+  },
+  unlocked: {
+    urgency: () => "plan",
+    didAsAsked: () => true,
+    setsStatus: () => true,
+    reply: (_result, answer) => postWithStatus(answer),
+  },
+  updated: {
+    urgency: () => "plan",
+    didAsAsked: () => true,
+    setsStatus: () => false,
+    reply: replyToUpdate,
+  },
+  reverted: {
+    urgency: () => "result",
+    didAsAsked: () => true,
+    setsStatus: () => false,
+    reply: replyToRevert,
+  },
+  held: {
+    urgency: () => "result",
+    didAsAsked: () => true,
+    setsStatus: () => false,
+    reply: ({ hold }, answer) => replyToHolds([hold], answer),
+  },
+  released: {
+    urgency: () => "result",
+    didAsAsked: () => true,
+    setsStatus: () => false,
+    reply: ({ holds }, answer) => replyToHolds(holds, answer),
+  },
+  closed: {
+    urgency: () => "plan",
+    didAsAsked: () => true,
+    setsStatus: () => false,
+    reply: (_result, answer) => postIfInTime(answer),
+  },
+  help: {
+    urgency: () => "help",
+    didAsAsked: () => true,
+    setsStatus: () => false,
+    reply: (_result, answer) => postIfInTime(answer),
+  },
+  refused: {
+    urgency: ({ refusal }, command) => urgencyOfRefusal(refusal, command),
+    didAsAsked: () => false,
+    setsStatus: () => false,
+    reply: replyWithRefusal,
+  },
+};
+
+export function urgencyOf<K extends ResultKind>(result: CommandResultOf<K>, command?: Command): Urgency {
+  return RESULTS[result.kind].urgency(result, command);
+}
+
+export function didAsAsked<K extends ResultKind>(result: CommandResultOf<K>): boolean {
+  return RESULTS[result.kind].didAsAsked(result);
 }
 
 /** Whether the answer is followed by a new commit status, which asks the host the same questions as the next step. */
-export function setsStatus(result: CommandResult): boolean {
-  if (result.kind === "synced") return !result.dryRun;
-  return result.kind === "planned" || result.kind === "rolled-back" || result.kind === "unlocked";
+export function setsStatus<K extends ResultKind>(result: CommandResultOf<K>): boolean {
+  return RESULTS[result.kind].setsStatus(result);
 }
 
 const UNCHANGED: ReadonlySet<ResultKind> = new Set<ResultKind>(["planned", "closed", "help", "refused"]);
@@ -215,7 +260,17 @@ export function changedSomething({ kind }: CommandResult): boolean {
 
 /** Posts an answer, updates the commit status and merges. @returns Whether it was posted: the host's limit may leave out refusals and help. */
 export function replyTo<K extends ResultKind>(result: CommandResultOf<K>, answer: Answer): Promise<boolean> {
-  return REPLIES[result.kind](result, answer);
+  return RESULTS[result.kind].reply(result, answer);
+}
+
+/** A failure of a command that deploys is as urgent as its result. */
+function urgencyOfRefusal({ reason }: Refusal, command: Command | undefined): Urgency {
+  if (reason === "not-a-command") return "help";
+  return reason === "failure" && command !== undefined && isDeploying(command) ? "result" : "refusal";
+}
+
+function everythingSucceeded({ applications }: CommandResultOf<"synced" | "rolled-back">): boolean {
+  return applications.every(({ kind }) => kind === "succeeded");
 }
 
 async function replyWithPlan({ plan, asking }: CommandResultOf<"planned">, answer: Answer): Promise<boolean> {
