@@ -3,8 +3,8 @@ import { setImmediate } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import { matchesPath, mayMeanName } from "../../config/pattern.js";
 import { checksFor } from "../../config/rules/rule-match.js";
-import { GENERATE_PATHS_ANNOTATION } from "../detect/inputs/generate-paths.js";
 import {
+  GENERATE_PATHS_ANNOTATION,
   fixedPart,
   inputFingerprint,
   overrideFilesOf,

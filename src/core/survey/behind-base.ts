@@ -1,9 +1,5 @@
-import {
-  GENERATE_PATHS_ANNOTATION,
-  noticedChanges,
-  uncoveredByGeneratePaths,
-} from "../detect/inputs/generate-paths.js";
-import { touchedPaths, touches } from "../detect/inputs/input-set.js";
+import { noticedChanges, uncoveredByGeneratePaths } from "../detect/inputs/generate-paths.js";
+import { GENERATE_PATHS_ANNOTATION, touchedPaths, touches } from "../detect/inputs/input-set.js";
 import { inputsAtAny, inputsOf } from "../detect/inputs/inputs.js";
 import type { Application } from "../model/application.js";
 import { type ApplicationName, type Revision, shortRevision } from "../model/brand.js";

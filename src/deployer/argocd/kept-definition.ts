@@ -1,4 +1,4 @@
-import { GENERATE_PATHS_ANNOTATION } from "../../core/detect/inputs/generate-paths.js";
+import { GENERATE_PATHS_ANNOTATION } from "../../core/detect/inputs/input-set.js";
 import {
   type Application,
   type ApplicationSpec,

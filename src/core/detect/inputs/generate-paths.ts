@@ -1,15 +1,11 @@
-import { posix } from "node:path";
 import type { Application } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
 import { ChangedPaths } from "../../model/collections.js";
 import type { InputPart, InputSet } from "../../model/input-set.js";
 import type { TreeEntry } from "../../ports/repositories.js";
 import type { Snapshot } from "../../ports/snapshot.js";
-import { cleanPath, hasGlob, isWithin, matchesGlob, parentOf } from "../tree/repository-path.js";
-import { touchedPaths } from "./input-set.js";
-
-/** Argo CD ignores a commit unless a changed file matches an entry of this annotation. */
-export const GENERATE_PATHS_ANNOTATION = "argocd.argoproj.io/manifest-generate-paths";
+import { isWithin, matchesGlob, parentOf } from "../tree/repository-path.js";
+import { type GeneratePath, generatePathEntries, touchedPaths } from "./input-set.js";
 
 /** Changed inputs that the annotation does not cover. */
 interface Uncovered {
@@ -18,50 +14,6 @@ interface Uncovered {
   readonly missingEntry: string | undefined;
   /** git shows Argo CD none of the files by its name. */
   readonly unnamed?: true;
-}
-
-/** An entry of the annotation as Argo CD compares it with a changed file. */
-interface GeneratePath {
-  /** Clean path from the repository's root: everything below it matches. */
-  readonly directory: string;
-  /** For Go's `filepath.Match`, from the root with a leading `/`. It also matches itself literally. */
-  readonly pattern: string;
-  /** Argo CD before v3.4 takes spaces around it for part of the path. */
-  readonly spaced: boolean;
-}
-
-/**
- * The entries for a source with this path; undefined without the annotation. `/x` is relative to the root, any other entry
- * to the source's path, which is the root for a `ref` source. A directory that climbs above the root stops there; a file or pattern matches nothing then.
- * https://argo-cd.readthedocs.io/en/stable/operator-manual/high_availability/#manifest-paths-annotation and
- * `GetSourceRefreshPaths` of Argo CD v3.5.
- */
-export function generatePathEntries(
-  annotations: Readonly<Record<string, string>>,
-  sourcePath: string,
-): readonly GeneratePath[] | undefined {
-  const entries = (annotations[GENERATE_PATHS_ANNOTATION] ?? "").split(";").filter((entry) => entry.trim() !== "");
-  if (entries.length === 0) return undefined;
-  return entries.map((written) => {
-    const entry = written.trim();
-    const spaced = entry !== written;
-    // Only a relative entry is cleaned before it is used as a pattern.
-    if (entry.startsWith("/")) return { directory: cleanPath(entry), pattern: entry, spaced };
-    const directory = cleanPath(sourcePath, entry);
-    const climbs = posix.join(sourcePath, entry).startsWith("../");
-    return { directory, pattern: climbs ? `/../${directory}` : `/${directory}`, spaced };
-  });
-}
-
-/** Adds all entries of the annotation to the inputs of a source. It never removes any. */
-export function addGeneratePaths(
-  entries: readonly GeneratePath[],
-  into: { addPath(path: string): void; addPattern(pattern: string): void },
-): void {
-  for (const { directory } of entries) {
-    into.addPath(directory);
-    if (hasGlob(directory)) into.addPattern(directory);
-  }
 }
 
 /**

@@ -14,9 +14,10 @@ import {
   parentOf,
 } from "../tree/repository-path.js";
 import { mayBeAddress } from "../tree/repository-url.js";
-import { addGeneratePaths, generatePathEntries } from "./generate-paths.js";
 import {
+  addGeneratePaths,
   fixedPart,
+  generatePathEntries,
   type InputCollector,
   kustomizeEntries,
   mostSteps,

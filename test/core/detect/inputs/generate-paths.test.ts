@@ -1,9 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import {
-  generatePathEntries,
-  noticedChanges,
-  uncoveredByGeneratePaths,
-} from "../../../../src/core/detect/inputs/generate-paths.js";
+import { noticedChanges, uncoveredByGeneratePaths } from "../../../../src/core/detect/inputs/generate-paths.js";
+import { generatePathEntries } from "../../../../src/core/detect/inputs/input-set.js";
 import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
 import type { Application } from "../../../../src/core/model/application.js";
 import { applicationName, type Revision } from "../../../../src/core/model/brand.js";
