@@ -329,6 +329,33 @@ describe.each(HOSTS)("the rollout after a merge, on %s", (host) => {
     expect(plan(bot, one)).not.toMatch(/- ⏳ .*shop-de/);
   });
 
+  test("what the policy of a set below an auto-synced parent keeps is not waited for to go", async () => {
+    const set = { namespace: "argocd", spec: AUTO, syncPolicy: { applicationsSync: "create-update" } };
+    const resource = (url: string, ...all: readonly string[]) => asYaml(shopsResource(url, names(...all), set));
+    const destination = { server: "https://kubernetes.default.svc", namespace: "argocd" };
+    const bot = await start(host, {
+      applications: ["root"],
+      resources: () => ({ root: { spec: { ...AUTO, destination } } }),
+      files: (url) => ({
+        "apps/root/configmap.yaml": null,
+        "apps/root/shops.yaml": resource(url, "de", "it"),
+        "shops/de/configmap.yaml": configMap("de", { value: "1" }),
+        "shops/it/configmap.yaml": configMap("it", { value: "1" }),
+      }),
+      prepare: async ({ argocd }) => {
+        await argocd.deploy("root");
+        await argocd.deploy("shop-de");
+        await argocd.deploy("shop-it");
+      },
+    });
+    const one = await bot.open({ "apps/root/shops.yaml": resource(bot.forge.cloneUrl(REPOSITORY), "it") });
+    await merge(bot, one);
+    await bot.argocd.deploy("root");
+    await rollOut(bot);
+    expect(plan(bot, one)).toMatch(/all \d applications rolled out/);
+    expect(bot.argocd.application("shop-de")).toBeDefined();
+  });
+
   test("a definition that a set's policy keeps from running applications is not waited for", async () => {
     const resource = (url: string, ...all: readonly string[]) => {
       const path = all.length === 1 ? "shops/de" : "shops/{{ .name }}";

@@ -35,6 +35,7 @@ import type { Reached, Surroundings } from "../children.js";
 import { asChanged, autoSyncAmong, memberOf, operates, unknownMember } from "../members.js";
 import { createPreviews, type PreviewOrder, readsOnlyKnown } from "../previews.js";
 import type { Survey } from "../survey.js";
+import { policyOf } from "./application-set-notes.js";
 import { withheldBecause } from "./application-sets.js";
 import { failureToCreate, failureToGenerate } from "./set-failure.js";
 import { changedSettings, ownedIfChanged, withReads } from "./set-settings.js";
@@ -136,10 +137,12 @@ export async function reachedBySet(
     );
     const named = (side: readonly Application[]) => groupedBy(side, (one) => one.name);
     const [old, young] = [named(base), named(head)];
-    const settings = changedSettings(sidesOf(set));
-    const owned = await ownedIfChanged(sidesOf(set), context);
+    const sides = sidesOf(set);
+    const keeps = sides.head !== undefined && !policyOf(sides.head).deletes;
+    const settings = changedSettings(sides);
+    const owned = await ownedIfChanged(sides, context);
     const names = [...new Set([...old.keys(), ...young.keys(), ...owned])];
-    const reads = withReads([], { ...sidesOf(set), name }, context.change);
+    const reads = withReads([], { ...sides, name }, context.change);
     const reached = names.flatMap((application): readonly Reached[] => {
       const running = around.live.get(application)?.spec;
       const earlier = old.get(application) ?? [];
@@ -147,12 +150,11 @@ export async function reachedBySet(
       const before = running === undefined ? [] : [...replaced, running];
       const after = young.get(application) ?? [];
       if (after.length === 0) {
-        return [
-          {
-            member: memberOf({ application, head: undefined, before: [...replaced, ...before], reachedBy }),
-            deploysItself: false,
-          },
-        ];
+        // What its policy keeps runs on as it is, and no longer follows the set.
+        const stays = keeps ? running : undefined;
+        const all = { application, before: [...replaced, ...before], reachedBy, change: context.change };
+        const member = memberOf({ ...all, head: stays });
+        return [{ member: stays === undefined ? member : asChanged(member), deploysItself: false }];
       }
       return after.flatMap((one): readonly Reached[] => {
         const { spec } = one;
