@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { childEnvironment, signalGroup } from "../config/environment.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 
