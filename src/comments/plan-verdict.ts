@@ -151,7 +151,7 @@ function dangersOfPlan(
   { change, applications, applicationSets, previews }: Plan,
   options: VerdictOptions,
 ): readonly ToldDanger[] {
-  const removed = applicationSets.flatMap((set) => set.removed);
+  const removed = applicationSets.flatMap((set) => (set.keepsRemoved === true ? [] : set.removed));
   const removals = removed.map((name) => ({ what: `removes the application ${name}`, pruning: false }));
   const previewed = previews.flatMap(({ content }) => previewedDiff(content)?.dangers ?? []);
   const failing = applicationSets.flatMap(({ name, failure }) =>

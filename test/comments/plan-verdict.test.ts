@@ -245,6 +245,12 @@ describe("the verdict", () => {
     expect(verdict(samplePlan([], { applicationSets: sets }))).toBe(`${danger}${told}`);
   });
 
+  test("takes no application for a danger that the policy of its set keeps", () => {
+    const set = sampleSet("s", { removed: [applicationName("x")], keepsRemoved: true });
+    const told = "**1 ApplicationSet: 1 application removed, at the merge**";
+    expect(verdict(samplePlan([], { applicationSets: [set] }))).toBe(told);
+  });
+
   test("counts what a set changes of its own applications, and not what those bring", () => {
     const by = (set: string) => ({ reachedBy: { kind: "generated", by: set } }) as const;
     const of = applicationName("x");
