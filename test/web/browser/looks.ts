@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { sampleChange } from "../../comments/samples.js";
 import { sampleApplication } from "../../core/sample-application.js";
@@ -95,6 +95,7 @@ export function looksOf(looks: readonly Look[], others: readonly ("empty" | "ung
       expect([path, await overflow(page)]).toEqual([path, 0]);
       await keepScreenshot(page, `${name}-${look}`);
     }
+    expect(await narrowActivity(page)).toEqual([]);
     await page.goto("/");
     await page.getByRole("button", { name: "Unlock web" }).click();
     await page.getByRole("dialog", { name: "Unlock web?" }).waitFor();
@@ -147,4 +148,18 @@ export function looksOf(looks: readonly Look[], others: readonly ("empty" | "ung
       await page.context().close();
     });
   }
+}
+
+/** What a window that just has room for columns cuts off of the activity's headings, and of how long ago something was, in its longest words. */
+async function narrowActivity(page: Page): Promise<readonly string[]> {
+  const { width, height } = page.viewportSize() ?? { width: 0, height: 0 };
+  await page.setViewportSize({ width: Math.min(width, 1024), height });
+  await page.goto("/activity");
+  const cut = await page.evaluate<readonly string[]>(`(() => {
+    for (const time of document.querySelectorAll("td time")) time.textContent = "365 days ago";
+    const cells = [...document.querySelectorAll("th, td[data-label=When]")];
+    return cells.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent);
+  })()`);
+  await page.setViewportSize({ width, height });
+  return cut;
 }
