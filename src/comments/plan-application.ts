@@ -132,7 +132,7 @@ function nextPlan(withheld: boolean, { command }: HostWords): string {
   const plan = code(`${command} plan`);
   return withheld
     ? `Only its definition's own diff is shown. An approval of this commit plans it again. On drafts and forks, comment ${plan} after the approval.`
-    : "It cannot be synced until it can be evaluated: fix the cause, then push.";
+    : `It cannot be synced until it can be evaluated: fix the cause, then push or comment ${plan}.`;
 }
 
 function statusOf(

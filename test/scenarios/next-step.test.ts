@@ -79,6 +79,21 @@ describe.each(HOSTS)("the next step on %s", (host) => {
     }
   });
 
+  test("where Argo CD was away for the plan is another plan, and nothing is said to have changed since", async () => {
+    const bot = await startBot({ host });
+    const away = bot.argocd.faults.add({ path: /\/applications\/web/, fault: { kind: "status", status: 503 } });
+    const one = await bot.open(changeOf(["web"]));
+    expect(bot.lastComment(one)).toContain("fix the cause, then push or comment `svc plan`.");
+    away();
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("The last plan could not evaluate it:");
+    expect(bot.lastComment(one)).toContain("failed to connect to Argo CD");
+    expect(bot.lastComment(one)).not.toContain("since the plan");
+    bot.expectChanges("sync web");
+    for (const command of ["svc plan", "svc sync"]) await bot.comment(one, command);
+    expect(bot.liveValue("web")).toBe("2");
+  });
+
   test("names the applications that may be synced where one is auto-synced", async () => {
     const bot = await startBot({ host });
     bot.argocd.addApplication(bot.resourceOf("api", { spec: { syncPolicy: { automated: {} } } }));

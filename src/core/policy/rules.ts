@@ -340,7 +340,8 @@ function stale(barred: Barred, facts: Facts, command: Judged): Refusal {
       .map((one) => ({
         application: one.application,
         planFailure: one.planned?.failure,
-        differs: one.now?.differs,
+        // A plan that could not be evaluated may not know what an application deploys: nothing has to have changed since.
+        differs: one.planned?.failure === undefined ? one.now?.differs : undefined,
         moved: command === "rollback" ? named.get(one.application)?.why : movedSince(one, facts, command),
       })),
     others,
