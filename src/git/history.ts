@@ -214,6 +214,16 @@ export async function fileVersions(
   return [...new Set(log.versions)];
 }
 
+/** What `git diff --name-only` prints by default. git fetches the contents that it has to compare. */
+export async function printedPaths(
+  { folder, source, signal }: History,
+  from: Revision,
+  to: Revision,
+): Promise<readonly string[]> {
+  const args = ["diff-tree", "-r", "-M", "--name-only", "--end-of-options", from, to];
+  return linesIn(await folder.remote(args, source, signal, { maxOutput: MAX_LOG_OUTPUT }));
+}
+
 function linesIn(output: Buffer): readonly string[] {
   return output
     .toString("latin1")

@@ -219,7 +219,7 @@ export class MirrorRepository {
     args: readonly string[],
     source: CloneSource,
     signal: AbortSignal,
-    options: Pick<RunOptions, "input" | "expected"> = {},
+    options: Pick<RunOptions, "input" | "maxOutput" | "expected"> = {},
   ): Promise<Buffer> {
     await this.#removeUnfinishedPacks();
     const mayContinue = async () => (await this.size()).bytes <= this.limits.maxBytes;

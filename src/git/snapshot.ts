@@ -4,7 +4,7 @@ import { type Revision, revision as toRevision } from "../core/model/brand.js";
 import type { CloneSource, RevertedCommits } from "../core/ports/code-host.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
 import { GitFailure } from "./git-process.js";
-import { commitsBetween, fileVersions, type History, isCleanMerge, revertConflicts } from "./history.js";
+import { commitsBetween, fileVersions, type History, isCleanMerge, printedPaths, revertConflicts } from "./history.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 import type { GitObject } from "./object-reader.js";
 import { type TreeNode, TreeReader } from "./tree-reader.js";
@@ -30,6 +30,7 @@ export class MirrorSnapshot implements RepositorySnapshot {
   readonly #blobs: BlobReader;
   /** Every application asks for the same few pairs of commits. */
   readonly #changed = new Map<string, Promise<readonly string[]>>();
+  readonly #printed = new Map<string, Promise<readonly string[]>>();
   readonly #refs = new Map<string, Promise<ReadonlyMap<string, Revision>>>();
 
   constructor(
@@ -52,6 +53,15 @@ export class MirrorSnapshot implements RepositorySnapshot {
 
   changedPaths(from: Revision, to: Revision): Promise<readonly string[]> {
     return once(this.#changed, `${from} ${to}`, () => this.alone(() => this.#changedPaths(from, to)));
+  }
+
+  printedPaths(from: Revision, to: Revision): Promise<readonly string[]> {
+    return once(this.#printed, `${from} ${to}`, () =>
+      this.alone(async () => {
+        await this.#provide(from, to);
+        return printedPaths(this.#history, from, to);
+      }),
+    );
   }
 
   read(revision: Revision, paths: readonly string[]): Promise<ReadonlyMap<string, string>> {

@@ -150,6 +150,28 @@ export function repositoriesContract(name: string, start: (host: GitHost) => Pro
       expect(await snapshot.changedPaths(head, head)).toEqual([]);
     });
 
+    const lines = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, at) => `  key-${from + at}: some value\n`).join("");
+
+    test.each<[string, FileChanges, FileChanges, readonly string[]]>([
+      ["a file that moved", { "a/x.yaml": "x: 1\n" }, { "a/x.yaml": null, "b/y.yaml": "x: 1\n" }, ["b/y.yaml"]],
+      ["one that moved and kept most", { "a/x": lines(0, 20) }, { "a/x": null, "b/x": lines(5, 25) }, ["b/x"]],
+      [
+        "one of two that moved",
+        { "a/x": "x\n", "a/y": "x\n" },
+        { "a/x": null, "a/y": null, "b/x": "x\n" },
+        ["a/y", "b/x"],
+      ],
+      ["another file", { "a/x": "x: 1\n" }, { "a/x": null, "b/x": "y: 2\n" }, ["a/x", "b/x"]],
+      ["a copy", { "a/x": "x" }, { "b/x": "x" }, ["b/x"]],
+      ["special names", {}, { ü: "1", 'a"b': "1", "a b": "1" }, ['"\\303\\274"', '"a\\"b"', "a b"]],
+      ["nothing", {}, {}, []],
+    ])("printed paths: %s", async (_case, before, after, printed) => {
+      const base = revision(await host.commit("main", before));
+      const { head, snapshot } = await opened(after);
+      expect([...(await snapshot.printedPaths(base, head))].sort()).toEqual(printed);
+    });
+
     test("link targets are read verbatim, except those that are too long", async () => {
       const { head, snapshot } = await opened({
         "a/link": { symlink: "../../etc/passwd" },

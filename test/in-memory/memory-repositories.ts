@@ -127,6 +127,10 @@ export class MemoryRepositories implements Repositories {
         await this.delay();
         return this.changed(from, to);
       },
+      printedPaths: async (from, to) => {
+        await this.delay();
+        return this.changed(from, to);
+      },
       linkTargets: async () => {
         await this.delay();
         return new Map();

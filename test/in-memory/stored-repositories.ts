@@ -92,6 +92,12 @@ class StoredSnapshot implements RepositorySnapshot {
     return [...new Set([...before.keys(), ...after.keys()])].filter(differs).sort();
   }
 
+  async printedPaths(from: Revision, to: Revision): Promise<readonly string[]> {
+    this.signal?.throwIfAborted();
+    const changed = await this.stored.store.changedPaths(this.stored.name, from, to);
+    return changed.map(({ path }) => (/[^ -~]|["\\]/.test(path) ? quoted(path) : path));
+  }
+
   async linkTargets(at: Revision): Promise<ReadonlyMap<string, string>> {
     const links = (await this.list(at)).filter(({ kind }) => kind === "symlink");
     const targets = new Map(links.map(({ path, blob }) => [path, blob]));
@@ -225,6 +231,16 @@ function subjectOf(message: string): string {
 function kindOf(mode: string): TreeEntry["kind"] {
   if (mode === "120000") return "symlink";
   return mode === "160000" ? "submodule" : "file";
+}
+
+/** As git prints a path with special characters (`core.quotePath` in git-config(1)), except for those with a letter of their own. */
+function quoted(path: string): string {
+  const bytes = [...Buffer.from(path)].map((byte) => {
+    const character = String.fromCharCode(byte);
+    if (/["\\]/.test(character)) return `\\${character}`;
+    return /[ -~]/.test(character) ? character : `\\${byte.toString(8).padStart(3, "0")}`;
+  });
+  return `"${bytes.join("")}"`;
 }
 
 function sameEntry(one: TreeEntry | undefined, other: TreeEntry | undefined): boolean {

@@ -194,6 +194,19 @@ describe.each(HOSTS)("applications that svc may not deploy on %s", (host) => {
     expect(bot.liveValue("web")).toBe("2");
   });
 
+  test("a file that goes while many others come is covered: git takes none of them for its new name", async () => {
+    const bot = await startBot({
+      host,
+      resources: () => ({ web: { annotations: { [GENERATE_PATHS]: "." } } }),
+      files: () => ({ "apps/web/extra.yaml": configMap("extra", {}) }),
+    });
+    const docs = Array.from({ length: 101 }, (_, at): [string, string] => [`docs/${at}.md`, `${at}\n`]);
+    const one = await bot.open({ ...Object.fromEntries(docs), "apps/web/extra.yaml": null });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+  });
+
   test.each([
     ["v3.3.2", "covers apps/web/configmap.yaml with spaces around an entry", undefined],
     ["v3.4.0", "✅ succeeded", "2"],

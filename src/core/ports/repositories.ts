@@ -35,6 +35,8 @@ export interface RepositorySnapshot {
   readLarge(revision: Revision, path: string): Promise<string | undefined>;
   /** Paths that differ between two commits, including both names of a rename, deletions, mode changes and submodules. */
   changedPaths(from: Revision, to: Revision): Promise<readonly string[]>;
+  /** The same as `git diff --name-only` prints them: of a file that moved, also if it changed a little, the new name only; special ones quoted. */
+  printedPaths(from: Revision, to: Revision): Promise<readonly string[]>;
   /** The untrusted target of each symbolic link by its path. Leaves out targets over 4 KiB or not in UTF-8. */
   linkTargets(revision: Revision): Promise<ReadonlyMap<string, string>>;
   /** The commits of all branches and tags at the host now, by full name (`refs/heads/…`). Asked once per snapshot. */

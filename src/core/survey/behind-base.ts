@@ -1,4 +1,4 @@
-import { noticedChanges, uncoveredByGeneratePaths } from "../detect/inputs/generate-paths.js";
+import { uncoveredByGeneratePaths } from "../detect/inputs/generate-paths.js";
 import { GENERATE_PATHS_ANNOTATION, touchedPaths, touches } from "../detect/inputs/input-set.js";
 import { inputsAtAny, inputsOf } from "../detect/inputs/inputs.js";
 import type { Application } from "../model/application.js";
@@ -127,10 +127,11 @@ async function uncoveredSentence(
 ): Promise<string | undefined> {
   if (live.annotations[GENERATE_PATHS_ANNOTATION] === undefined) return undefined;
   const { baseRevision, mergeBase, headRevision } = change;
-  const [sinceTip, sinceMergeBase] = await Promise.all([
-    noticedChanges(snapshot, baseRevision, headRevision),
-    noticedChanges(snapshot, mergeBase, headRevision),
-  ]);
+  const changesSince = async (from: Revision) => ({
+    paths: await snapshot.changedPaths(from, headRevision),
+    noticed: new Set(await snapshot.printedPaths(from, headRevision)),
+  });
+  const [sinceTip, sinceMergeBase] = await Promise.all([changesSince(baseRevision), changesSince(mergeBase)]);
   // Argo CD compares with the commit that it compared last, source by source. If that is not the base branch's tip, only
   // the change request's own changes are certain to count.
   const gap = uncoveredByGeneratePaths(live, inputs, ({ position }) =>
@@ -140,7 +141,7 @@ async function uncoveredSentence(
   const files = listed(gap.files, MAX_NAMED);
   if (gap.unnamed) {
     return (
-      `git does not show ${files} to Argo CD by name, since it may take what is gone for the old name of an added file, and quotes special ` +
+      `git does not show ${files} to Argo CD by name, since it shows the new name only of a file that moved, and quotes special ` +
       `characters: Argo CD ignores this change and would report a sync that applied nothing. Change another file as well that the ` +
       `annotation manifest-generate-paths covers, such as one in the same folder`
     );

@@ -64,6 +64,9 @@ export function memorySnapshot(
     async changedPaths(from, to) {
       return changedPaths(from, to);
     },
+    async printedPaths(from, to) {
+      return changedPaths(from, to);
+    },
     async linkTargets(at) {
       return new Map(
         Object.entries(filesAt(at)).flatMap(([path, content]) =>

@@ -1,11 +1,15 @@
 import type { Application } from "../../model/application.js";
-import type { Revision } from "../../model/brand.js";
 import { ChangedPaths } from "../../model/collections.js";
 import type { InputPart, InputSet } from "../../model/input-set.js";
-import type { TreeEntry } from "../../ports/repositories.js";
-import type { Snapshot } from "../../ports/snapshot.js";
 import { isWithin, matchesGlob, parentOf } from "../tree/repository-path.js";
 import { type GeneratePath, generatePathEntries, touchedPaths } from "./input-set.js";
+
+/** What differs between two commits, and by which names Argo CD finds out. */
+interface NoticedChanges {
+  readonly paths: readonly string[];
+  /** As git prints them: `ChangedFiles` of Argo CD v3.5 runs `git diff --name-only`. */
+  readonly noticed: ReadonlySet<string>;
+}
 
 /** Changed inputs that the annotation does not cover. */
 interface Uncovered {
@@ -67,88 +71,4 @@ function commonDirectory(paths: readonly string[]): string {
   let common = paths[0] ?? "";
   while (!paths.every((path) => isWithin(path, common))) common = parentOf(common);
   return common;
-}
-
-/** What differs between two commits, and by which names Argo CD finds out. */
-export interface NoticedChanges {
-  readonly paths: readonly string[];
-  /** Without what may be the old name of a file that moved, and with special names in quotes, which no other path begins with. */
-  readonly noticed: ReadonlySet<string>;
-}
-
-/** More files than an ordinary change moves. Among more, each that is gone may have moved. */
-const MAX_MOVED = 100;
-/** In characters. Whatever a longer text says, it may be that of a file that moved. */
-const MAX_COMPARED = 32 * 1024;
-/** Comparisons of one line. What is left over may have moved. */
-const MAX_LINES = 500_000;
-
-/** Each application with the annotation asks for the same two pairs of commits. */
-const known = new WeakMap<Snapshot, Map<string, Promise<NoticedChanges>>>();
-
-/**
- * Finds the names that `git diff --name-only` prints, which Argo CD compares with the annotation manifest-generate-paths (v3.5
- * `ChangedFiles` in util/git/client.go). Of a file that moved, whole or in large part, git prints the new name only.
- */
-export function noticedChanges(snapshot: Snapshot, from: Revision, to: Revision): Promise<NoticedChanges> {
-  const ofSnapshot = known.get(snapshot) ?? new Map<string, Promise<NoticedChanges>>();
-  known.set(snapshot, ofSnapshot);
-  const key = `${from} ${to}`;
-  const found = ofSnapshot.get(key) ?? findNoticed(snapshot, from, to);
-  ofSnapshot.set(key, found);
-  found.catch(() => ofSnapshot.delete(key));
-  return found;
-}
-
-async function findNoticed(snapshot: Snapshot, from: Revision, to: Revision): Promise<NoticedChanges> {
-  const paths = await snapshot.changedPaths(from, to);
-  const [before, after] = await Promise.all([snapshot.tree(from), snapshot.tree(to)]);
-  const entriesAt = (some: readonly string[], tree: typeof before) => some.flatMap((path) => tree.entryAt(path) ?? []);
-  const gone = entriesAt(paths, before).filter(({ path }) => after.entryAt(path) === undefined);
-  const added = entriesAt(paths, after).filter(({ path }) => before.entryAt(path) === undefined);
-  const isRead = gone.length > 0 && added.length > 0 && gone.length + added.length <= MAX_MOVED;
-  const withTexts = async (entries: readonly TreeEntry[], revision: Revision) => {
-    const texts = await snapshot.read(revision, isRead ? entries.map(({ path }) => path) : []);
-    return entries.map((entry) => ({ ...entry, text: linesOf(texts.get(entry.path)) }));
-  };
-  const [old, young] = await Promise.all([withTexts(gone, from), withTexts(added, to)]);
-  let left = MAX_LINES;
-  const moved = old.filter(({ kind, blob, text }) =>
-    young.some((one) => {
-      left -= text?.lines.size ?? 0;
-      return one.kind === kind && (one.blob === blob || left < 0 || mayBeSame(text, one.text));
-    }),
-  );
-  const hidden = new Set(moved.map(({ path }) => path));
-  const noticed = paths.filter((path) => !hidden.has(path)).map((path) => (isSpecial(path) ? `"${path}` : path));
-  return { paths, noticed: new Set(noticed) };
-}
-
-/** Whether git puts a name in quotes (`core.quotePath` in git-config(1)). */
-function isSpecial(path: string): boolean {
-  return /[^ -~]|["\\]/.test(path);
-}
-
-/** A text as git compares it: how many characters its lines have, and each piece of up to 64 characters. */
-interface Lines {
-  readonly size: number;
-  readonly lines: ReadonlyMap<string, number>;
-}
-
-function linesOf(text: string | undefined): Lines | undefined {
-  if (text === undefined || text.length > MAX_COMPARED) return undefined;
-  const lines = new Map<string, number>();
-  for (const [line] of text.matchAll(/[^\n]{1,63}\n|[^\n]{1,64}|\n/g)) {
-    lines.set(line, (lines.get(line) ?? 0) + line.length);
-  }
-  return { size: text.length, lines };
-}
-
-/** git takes two files for the same if half of the larger one is in both (`estimate_similarity` of diffcore-rename.c). */
-const SIMILAR = 0.45;
-
-function mayBeSame(one: Lines | undefined, other: Lines | undefined): boolean {
-  if (one === undefined || other === undefined) return true;
-  const shared = [...one.lines].reduce((sum, [line, size]) => sum + Math.min(size, other.lines.get(line) ?? 0), 0);
-  return shared >= SIMILAR * Math.max(one.size, other.size);
 }

@@ -58,6 +58,7 @@ export function openSnapshot(
     read: (revision, paths) => repository.read(revision, paths),
     readLarge: (revision, path) => repository.readLarge(revision, path),
     changedPaths: (from, to) => repository.changedPaths(from, to),
+    printedPaths: (from, to) => repository.printedPaths(from, to),
     linkTargets: (revision) => repository.linkTargets(revision),
     refs: () => repository.refs(),
     // A failure is remembered too: a history that cannot be fetched is asked for once, not for each application.

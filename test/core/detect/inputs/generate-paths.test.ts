@@ -1,11 +1,11 @@
 import { describe, expect, test } from "@jest/globals";
-import { noticedChanges, uncoveredByGeneratePaths } from "../../../../src/core/detect/inputs/generate-paths.js";
+import { uncoveredByGeneratePaths } from "../../../../src/core/detect/inputs/generate-paths.js";
 import { generatePathEntries } from "../../../../src/core/detect/inputs/input-set.js";
 import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
 import type { Application } from "../../../../src/core/model/application.js";
-import { applicationName, type Revision } from "../../../../src/core/model/brand.js";
+import { applicationName } from "../../../../src/core/model/brand.js";
 import type { JsonObject } from "../../../../src/core/model/json.js";
-import { type Files, HEAD, memorySnapshot, MERGE_BASE, OWN_URL } from "../memory-snapshot.js";
+import { HEAD, memorySnapshot, OWN_URL } from "../memory-snapshot.js";
 
 const ANNOTATION = "argocd.argoproj.io/manifest-generate-paths";
 
@@ -37,59 +37,6 @@ test.each([
 ])("the entries of %j for a source with the path %j", (annotation, path, entries) => {
   const found = generatePathEntries({ [ANNOTATION]: annotation }, path);
   expect(found?.map(({ directory, pattern }) => [directory, pattern])).toEqual(entries);
-});
-
-describe("the names by which Argo CD finds out what changed", () => {
-  const lines = (from: number, to: number) =>
-    Array.from({ length: to - from }, (_, at) => `  key-${from + at}: some value\n`).join("");
-
-  test.each<[string, Files, Files, readonly string[]]>([
-    ["a file that moved", { "a/x.yaml": "x: 1\n" }, { "b/y.yaml": "x: 1\n" }, ["b/y.yaml"]],
-    ["a file that moved and kept a half", { "a/x": lines(0, 20) }, { "b/x": lines(10, 30) }, ["b/x"]],
-    ["one that moved, in a larger one", { "a/x": lines(0, 20) }, { "b/x": lines(10, 60) }, ["a/x", "b/x"]],
-    ["another file", { "a/x.yaml": "x: 1\n" }, { "b/x.yaml": "y: 2\n" }, ["a/x.yaml", "b/x.yaml"]],
-    ["a binary file", { "a/x": { kind: "binary", id: "1" } }, { "b/x": "y: 2\n" }, ["b/x"]],
-    ["a link", { "a/x": { kind: "symlink", target: "y" } }, { "b/x": "y" }, ["a/x", "b/x"]],
-    ["a removed file", { "a/x": "x", y: "1" }, { y: "2" }, ["a/x", "y"]],
-    ["a copy", { "a/x": "x" }, { "a/x": "x", "b/x": "x" }, ["b/x"]],
-    ["special names", {}, { ü: "1", 'a"b': "1", "a b": "1", "\t": "1" }, ["a b", '"\t', '"a"b', '"ü']],
-  ])("%s", async (_case, before, after, noticed) => {
-    const found = await noticedChanges(memorySnapshot(before, after), MERGE_BASE, HEAD);
-    expect([...found.noticed].sort()).toEqual([...noticed].sort());
-  });
-
-  test("after a failure they are looked for again", async () => {
-    const snapshot = memorySnapshot({ "a/x": "x" }, { "b/x": "x" });
-    let fails = true;
-    const failing = {
-      ...snapshot,
-      changedPaths: (from: Revision, to: Revision) =>
-        fails ? Promise.reject(new Error("no answer")) : snapshot.changedPaths(from, to),
-    };
-    await expect(noticedChanges(failing, MERGE_BASE, HEAD)).rejects.toThrow("no answer");
-    fails = false;
-    expect([...(await noticedChanges(failing, MERGE_BASE, HEAD)).noticed]).toEqual(["b/x"]);
-  });
-
-  test("what takes too long to compare may have moved", async () => {
-    const files = (folder: string) =>
-      Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`${folder}/${at}`, `${folder} ${at}\n`]));
-    const many = await noticedChanges(memorySnapshot(files("a"), files("b")), MERGE_BASE, HEAD);
-    expect(many.noticed.size).toBe(101);
-    const noticedOf = async (text: string, count: number) => {
-      const long = Object.fromEntries(Array.from({ length: count }, (_, at) => [`b/${at}`, `${at}\n`]));
-      return (await noticedChanges(memorySnapshot({ a: text }, long), MERGE_BASE, HEAD)).noticed.size;
-    };
-    expect(await noticedOf(lines(0, 1000), 99)).toBe(100);
-    expect(await noticedOf(lines(0, 2000), 1)).toBe(1);
-    expect(await noticedOf("x\n".repeat(10), 99)).toBe(100);
-    const short = (folder: string, start: number) =>
-      Object.fromEntries(
-        Array.from({ length: 50 }, (_, at) => [`${folder}/${at}`, lines(start + at * 500, start + at * 500 + 500)]),
-      );
-    const slow = await noticedChanges(memorySnapshot(short("a", 0), short("b", 100_000)), MERGE_BASE, HEAD);
-    expect(slow.noticed.size).toBeLessThan(100);
-  });
 });
 
 describe("changed inputs that the annotation does not cover", () => {
