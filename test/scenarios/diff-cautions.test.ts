@@ -142,7 +142,7 @@ describe.each(HOSTS)("what a plan calls out on %s", (host) => {
     const bot = await startBot({ host, prepare: ({ argocd }) => argocd.deploy("web") });
     const replaced = bot.resourceOf("web", { spec: { syncPolicy: { syncOptions: ["Replace=true"] } } });
     const one = await bot.open({ "argocd/web.yaml": asYaml(replaced) });
-    const what = "Overwrites every object, whole, also those that do not change (Replace=true)";
+    const what = "Overwrites every object whole, also those that do not change (Replace=true)";
     expect(section(bot.lastComment(one), "web")).toContain(`- ${what}: what others wrote into them is lost`);
     expect(bot.lastComment(one).split("\n")[2]).toContain("overwrites every object");
     bot.expectChanges("update web", "sync web");

@@ -70,6 +70,14 @@ describe.each(HOSTS)("fields that a sync leaves, in diff_mode: branch, on %s", (
     ["takes the sync option away", { ignoreDifferences: [REPLICAS] }, true],
     ["takes a rule away", { ignoreDifferences: [], ...RESPECTED }, true],
     ["adds a rule", { ignoreDifferences: [{ ...REPLICAS, name: "x" }, REPLICAS], ...RESPECTED }, false],
+    [
+      "adds a field to a rule",
+      {
+        ignoreDifferences: [{ ...REPLICAS, jsonPointers: ["/spec/paused", "/spec/replicas"] }],
+        ...RESPECTED,
+      },
+      false,
+    ],
   ])(
     "a definition that %s: the plan says whether a sync writes ignored fields of all objects",
     async (_, spec, told) => {

@@ -18,7 +18,7 @@ import { nextTurn } from "../model/collections.js";
 import { sameCluster } from "../model/effect.js";
 import { DeployerFailure, only, safeMessage } from "../model/errors.js";
 import { type AllHostWords, type HostWords, listed } from "../model/host-words.js";
-import { type Json, jsonEqual, type JsonText, jsonText } from "../model/json.js";
+import { type JsonText, jsonText } from "../model/json.js";
 import type { Danger, ManifestDiff } from "../model/plan/manifest-diff.js";
 import type { Evaluated, Unevaluated } from "../model/plan/plan.js";
 import { isLeftAlone, LEFT_ALONE, type LiveSubject, plannedSources } from "../model/subject.js";
@@ -313,32 +313,35 @@ export function staysInCluster({ head, base }: LiveSubject): ReturnType<typeof s
 
 const WHOLE = {
   what: "overwrites every object",
-  how: "whole, also those that do not change (Replace=true): what others wrote into them is lost",
+  how: " whole, also those that do not change (Replace=true): what others wrote into them is lost",
 };
 const IGNORED = {
   what: "overwrites ignored fields",
-  how: "also of objects that do not change, since the definition has Argo CD leave fewer of them (RespectIgnoreDifferences)",
+  how: ", also of objects that do not change: its definition has syncs leave fewer fields alone (ignoreDifferences, RespectIgnoreDifferences)",
 };
 
 /** The plan with what a changed definition has a sync do to all objects. The diff knows only those that change. */
 export function withOptions(found: Evaluated | Unevaluated, { head, live }: LiveSubject): Evaluated | Unevaluated {
   if (found.kind === "unevaluated") return found;
   const [now, before] = [head, live].map(optionsOf);
-  const isLeft = (rule: Json) => now?.left.some((one) => jsonEqual(one, rule));
   const overwritten = [
     ...(now?.replaces === true && before?.replaces === false ? [WHOLE] : []),
-    ...(before?.left.every(isLeft) === true ? [] : [IGNORED]),
+    ...(before?.left.every((field) => now?.left.includes(field)) === true ? [] : [IGNORED]),
   ];
-  const cautions = [...found.diff.cautions, ...overwritten.map(({ what, how }) => `${what}, ${how}`)];
+  const cautions = [...found.diff.cautions, ...overwritten.map(({ what, how }) => `${what}${how}`)];
   const dangers = [...found.diff.dangers, ...overwritten.map(({ what }): Danger => ({ what, pruning: false }))];
   return { ...found, diff: { ...found.diff, cautions, dangers } };
 }
 
-/** Whether a definition has all objects replaced, and the rules for the fields that a sync leaves as they are. */
+/** Whether a definition has all objects replaced, and the fields that a sync leaves as they are, each with the objects of its rule. */
 function optionsOf({ spec }: { readonly spec: ApplicationSpec }) {
   const options = applicationSyncOptions(spec);
-  const rules = options.includes("RespectIgnoreDifferences=true") ? spec.ignoreDifferences : undefined;
-  const left: readonly Json[] = Array.isArray(rules) ? rules : [];
+  const rules = options.includes("RespectIgnoreDifferences=true") ? readIgnoreRules(spec, spec).rules : [];
+  const left = rules.flatMap(({ jsonPointers, jqPathExpressions, managedFieldsManagers, ...objects }) =>
+    Object.entries({ jsonPointers, jqPathExpressions, managedFieldsManagers }).flatMap(([member, fields]) =>
+      fields.map((field) => JSON.stringify([objects, member, field])),
+    ),
+  );
   return { replaces: options.includes("Replace=true"), left };
 }
 
