@@ -104,11 +104,18 @@ describe.each(HOSTS)("what svc shows on %s follows what happens elsewhere", (hos
     },
   );
 
-  test("so is that of what only the merge deploys, where nothing is planned by itself", async () => {
+  test.each([
+    ["", false],
+    [", and an earlier head has a plan", true],
+  ])("so is that of what only the merge deploys, where nothing is planned by itself%s", async (_, planned) => {
     const resources = (url: string) => ({ web: { spec: hydrated(url) } });
     const config = { [host]: { commit_status: true }, defaults: { autoplan: false } };
     const bot = await startBot({ host, config, resources });
     const one = await bot.open(changeOf(["web"]));
+    if (planned) {
+      await bot.comment(one, "svc plan");
+      await bot.push(one, changeOf(["web"], "3"));
+    }
     const two = await bot.open(changeOf(["api"], "3"), { by: "bo" });
     const state = async () => {
       const headRevision = revision(bot.seen(one).headRevision);

@@ -32,6 +32,7 @@ import { IDS_KEPT_MS } from "../../core/ports/event-queue.js";
 import { leavesOut, type Log } from "../../core/ports/log.js";
 import type { DeploymentStore, Mark } from "../../core/ports/stores.js";
 import { showAgain, showRollout } from "../answer/show.js";
+import { hasCommitStatus } from "../answer/status.js";
 import { type Autoplan, AUTOPLAN, type Outcome, silent, type Silent } from "../line/outcome.js";
 import { openChange, plansAutomatically, readChangeFacts, type Run } from "../line/run.js";
 import type { Publisher } from "./publisher.js";
@@ -63,16 +64,16 @@ export async function bringUpToDate(ref: ChangeRequestRef, asked: Marked | Rollo
   return silent("nothing-to-update");
 }
 
-/** Whether the last commit status that svc set on the planned head is, or may be, a success. Reads the stores, not the host. */
-async function isGreen(ref: ChangeRequestRef, { plans, statuses }: Run): Promise<boolean> {
-  const isSuccess = async () => {
-    const headRevision = (await plans.find(ref))?.head;
-    // Without a plan only the host knows the head.
-    if (headRevision === undefined) return true;
-    const ofHead = await statuses.ofHead({ ...ref, headRevision });
-    return ofHead.some(({ change, state }) => sameChangeRequest(change, ref) && state === "success");
+/** Whether the commit status that svc set last is, or may be, a success. Reads the stores, not the host. */
+async function isGreen(ref: ChangeRequestRef, run: Run): Promise<boolean> {
+  if (!hasCommitStatus(run)) return false;
+  const lastState = async () => {
+    const headRevision = (await run.plans.find(ref))?.head;
+    const ofHead = headRevision === undefined ? [] : await run.statuses.ofHead({ ...ref, headRevision });
+    return ofHead.find(({ change }) => sameChangeRequest(change, ref))?.state;
   };
-  return ifReadable(isSuccess(), true);
+  // Only the host knows the head of one that is not planned, which then has the last status.
+  return ((await ifReadable(lastState(), undefined)) ?? "success") === "success";
 }
 
 async function showMarked(mark: Mark, run: Run): Promise<Silent> {
