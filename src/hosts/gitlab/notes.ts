@@ -287,12 +287,12 @@ const EDITS_QUERY = `query ($path: ID!, $iid: String!) {
     mergeRequest(iid: $iid) { notes(last: ${PAGE_SIZE}) { nodes { id lastEditedAt } } }
   }
 }`;
+const editedNote = z.object({ id: z.string(), lastEditedAt: z.string().nullable() });
+/** What GraphQL does not show is null. */
 const editsSchema = z.object({
-  project: z.object({
-    mergeRequest: z.object({
-      notes: z.object({ nodes: z.array(z.object({ id: z.string(), lastEditedAt: z.string().nullable() }).nullable()) }),
-    }),
-  }),
+  project: z
+    .object({ mergeRequest: z.object({ notes: z.object({ nodes: z.array(editedNote.nullable()) }) }).nullable() })
+    .nullable(),
 });
 
 /** Where GitLab will never tell, as one that is too old, all of them count as edited. */
@@ -314,7 +314,8 @@ async function editedOf<Note extends { readonly id: string }>(
 ): Promise<readonly Note[]> {
   const asked = `read whether comments of ${path}!${number} were edited`;
   const { project } = await client.query(editsSchema, asked, EDITS_QUERY, { path, iid: String(number) });
-  const unedited = project.mergeRequest.notes.nodes.flatMap((note) => (note?.lastEditedAt === null ? [note.id] : []));
+  const nodes = project?.mergeRequest?.notes.nodes ?? [];
+  const unedited = nodes.flatMap((note) => (note?.lastEditedAt === null ? [note.id] : []));
   // A global id, such as `gid://gitlab/DiscussionNote/7`.
   const ids = new Set(unedited.map((id) => id.slice(id.lastIndexOf("/") + 1)));
   return notes.filter(({ id }) => !ids.has(id));

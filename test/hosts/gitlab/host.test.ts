@@ -584,6 +584,7 @@ describe("the activity of a busy project", () => {
       ["tells", 200, answer, ["5", "2", "1"]],
       ["is too old to tell", 200, unknown, ["5"]],
       ["does not let svc ask", 403, {}, ["5"]],
+      ["does not show svc the merge request", 200, { data: { project: null } }, ["5"]],
     ])("GitLab %s", async (_, status, told, ids) => {
       const { comments } = await activityAfter(status, told);
       expect(comments.map(({ id }) => id)).toEqual(ids);
