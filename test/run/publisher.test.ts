@@ -218,3 +218,13 @@ test("what is marked while the store is away is marked once it is back, also if 
   for (let second = 1; second <= 5; second += 1) await line.wait(SECOND_MS);
   expect(line.passes()).toEqual([1, 2, 3]);
 });
+
+test("two that change an application while the store is away mark each other", async () => {
+  const line = startLine(10);
+  for (const number of [1, 2]) await line.publisher.concern(change(number), [WEB]);
+  line.store.away = true;
+  for (const number of [1, 2]) await line.publisher.touched(WEB, change(number));
+  line.store.away = false;
+  for (let second = 1; second <= 2; second += 1) await line.wait(SECOND_MS);
+  expect(line.passes().sort()).toEqual([1, 2]);
+});

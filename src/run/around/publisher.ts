@@ -100,7 +100,8 @@ export class Publisher {
 
   /** Marks whoever shows the state of an application, but for the change request whose own run goes on. Never throws. */
   async touched(application: ApplicationName, by?: ChangeRequestRef, whose?: ChangeRequestRef): Promise<void> {
-    await this.#do(`application ${application} ${whose && identityKey(whose)}`, async () => {
+    const key = [application, ...[by, whose].map((one) => one && identityKey(one))].join(" ");
+    await this.#do(`application ${key}`, async () => {
       const isOther = (one: ChangeRequestRef) => by === undefined || !sameChangeRequest(one, by);
       const concerned = await this.parts.marks.concernedBy(application);
       await this.#set(concerned.filter(isOther), { patient: true });
