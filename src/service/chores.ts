@@ -19,7 +19,7 @@ import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import { leavesOut, type Log } from "../core/ports/log.js";
 import type { Notifications } from "../core/ports/notifications.js";
-import type { DeploymentStore, LockStore, PlanStore } from "../core/ports/stores.js";
+import type { MarkStore, PlanStore } from "../core/ports/stores.js";
 import { HOST_IDS, type HostId } from "../names.js";
 import { wrapPort } from "../observe/wrap-port.js";
 import type { Publisher } from "../run/around/publisher.js";
@@ -191,29 +191,29 @@ function pollOf(id: HostId, config: ServerConfig): readonly (readonly [HostId, n
 }
 
 interface TellParts {
-  readonly locks: Pick<LockStore, "list">;
-  readonly deployments: Pick<DeploymentStore, "list">;
+  readonly marks: Pick<MarkStore, "applications" | "concernedBy">;
   readonly plans: Pick<PlanStore, "find">;
   readonly publisher: Pick<Publisher, "mark">;
   readonly log: Log;
 }
 
-/** Marks the change requests planned against this branch that hold a lock or are deployed: their plans may be outdated. Logs a failure. */
+/** Marks the change requests into this branch that show the state of an application: what they show may be outdated. Logs a failure. */
 export async function tellPlanned(
   { host, branch, ...pushed }: BranchPushed,
-  { locks, deployments, plans, publisher, log }: TellParts,
+  { marks, plans, publisher, log }: TellParts,
 ): Promise<void> {
   try {
-    const skip = leavesOut(log);
-    const [held, records] = await Promise.all([locks.list(undefined, skip), deployments.list(skip)]);
-    const changes = [...held.map(({ holder }) => holder), ...records.map(({ change }) => change)];
-    const planned = new Map(
-      changes
+    const concerned = await Promise.all((await marks.applications()).map((one) => marks.concernedBy(one)));
+    const shown = new Map(
+      concerned
+        .flat()
         .filter((change) => change.host === host && sameRepositoryOf(change, pushed))
         .map((change) => [identityKey(change), { ...change, repository: pushed.repository }]),
     );
-    for (const change of planned.values()) {
-      if ((await ifReadable(plans.find(change), undefined))?.baseBranch === branch) await publisher.mark(change);
+    for (const change of shown.values()) {
+      const plan = await ifReadable(plans.find(change), undefined);
+      // Only the host knows the branch of one without a plan.
+      if (plan === undefined || plan.baseBranch === branch) await publisher.mark(change);
     }
   } catch (error) {
     log.warn(

@@ -342,7 +342,7 @@ class Talk {
       const turn = (this.#sent += 1);
       await this.#push({ kind: "marked", delivery: `marked-${turn}`, change, turn });
     };
-    await tellPlanned(event, { ...this.#dependencies, publisher: { mark } });
+    await tellPlanned(event, { ...this.#dependencies, ...this.#stores, publisher: { mark } });
     await this.#settle();
   }
 

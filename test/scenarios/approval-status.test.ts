@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { StoredValueUnreadable } from "../../src/core/model/errors.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
-import { applicationResource, asYaml } from "./resources.js";
+import { applicationResource, asYaml, changeOf, hydrated } from "./resources.js";
 
 const RULES = "sync_requirements:\n  - name: fresh\n    require_approval: true\n";
 
@@ -53,6 +53,24 @@ describe.each(HOSTS)("svc/sync after an approval on %s", (host) => {
     expect(statusOf(bot, one)).toMatch(/^success: /);
     expect(bot.answers(one)).toHaveLength(answers);
   });
+
+  test.each([true, false])(
+    "rules of the target branch that get stricter take it back where only the merge deploys, with autoplan: %s",
+    async (autoplan) => {
+      const bot = await startBot({
+        host,
+        config: { [host]: { commit_status: true }, defaults: { autoplan } },
+        resources: (url) => ({ web: { spec: hydrated(url) } }),
+      });
+      const one = await bot.open(changeOf(["web"]));
+      if (host === "hostb") await reopen(bot, one);
+      expect(statusOf(bot, one)).toMatch(/^success: /);
+      const strict = "sync_requirements:\n  - name: web\n    require_approval: true\n";
+      await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": strict });
+      await bot.idle();
+      expect(statusOf(bot, one)).toMatch(/^pending: /);
+    },
+  );
 
   test("a withdrawal makes it pending as well where the plan cannot be read any more", async () => {
     const { bot, one } = await start();

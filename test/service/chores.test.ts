@@ -109,9 +109,18 @@ test("nobody is reminded of what the host was not asked about: it may be closed,
   expect(marked).toEqual([1]);
 });
 
-test("a push to a branch is told to all who were planned against it, although the plan of one cannot be read", async () => {
-  const { stores } = await choresUnderTest(() => Promise.resolve("open"), { held: [1, 2, 3] });
-  for (const number of [1, 2, 3]) await stores.plans.save(samplePlan([], { change: holderOf(number) }));
+test("a push to a branch is told to all that may go into it, although the plan of one cannot be read", async () => {
+  const { stores } = await choresUnderTest(() => Promise.resolve("open"));
+  for (const [number, baseBranch] of [
+    [1, "main"],
+    [2, "main"],
+    [3, "main"],
+    [4, "release"],
+    [5, undefined],
+  ] as const) {
+    await stores.marks.concern(holderOf(number), [applicationName("web")]);
+    if (baseBranch !== undefined) await stores.plans.save(samplePlan([], { change: holderOf(number), baseBranch }));
+  }
   const plans = wrapPort(stores.plans, {
     find: (call, { number }) =>
       number === 2 ? Promise.reject(new StoredValueUnreadable("of another version")) : call(),
@@ -120,5 +129,5 @@ test("a push to a branch is told to all who were planned against it, although th
   const publisher = { mark: ({ number }: { readonly number: number }) => Promise.resolve(void told.push(number)) };
   const pushed = { kind: "branch-pushed", host: "hosta", repository: holderOf(1).repository, branch: "main" } as const;
   await tellPlanned(pushed, { ...stores, plans, publisher, log: recordingLog() });
-  expect(told).toEqual([1, 3]);
+  expect(told).toEqual([1, 2, 3, 5]);
 });
