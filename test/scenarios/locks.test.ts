@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../src/core/model/brand.js";
+import { StoredValueUnreadable } from "../../src/core/model/errors.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { changeOf } from "./resources.js";
@@ -151,5 +152,14 @@ describe.each(HOSTS)("lock transitions on %s", (host) => {
     expect(bot.lastComment(one)).toContain("No applications are locked by this PR. Run the plan command first.");
     await bot.comment(two, "svc plan", "bo");
     expect(await bot.locked(two)).toEqual(["web"]);
+  });
+
+  test("a plan that is refused, since the one before it cannot be read, locks nothing", async () => {
+    const bot = await startBot({ host, config: { defaults: { autoplan: false } } });
+    const one = await bot.open(changeOf(["web"]));
+    Object.assign(bot.stores.plans, { find: () => Promise.reject(new StoredValueUnreadable("of another version")) });
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toContain("of another version");
+    expect(await bot.stores.locks.list()).toEqual([]);
   });
 });

@@ -40,6 +40,8 @@ interface Planning {
   readonly command: Command<"plan">;
   /** Without `-a`. */
   readonly everything: boolean;
+  /** The plan before this one. */
+  readonly earlier: Plan | undefined;
   readonly labelsOf: LabelsOf;
   readonly locks: Map<ApplicationName, LockAttempt>;
   readonly why: WhyWithheld;
@@ -51,6 +53,8 @@ interface Planning {
 
 /** Finds, locks and renders the affected applications, and stores what differs. An aborted plan releases the locks that it took. */
 export async function plan(command: Command<"plan">, context: CommandContext): Promise<CommandResult> {
+  // If it cannot be read, nothing is locked for a plan that cannot follow it.
+  const earlier = await context.plans.find(context.change);
   const locks = new Map<ApplicationName, LockAttempt>();
   const why = createLifting(context);
   const previews = createPreviews(why, context);
@@ -59,7 +63,8 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
   const everything = command.applications.length === 0;
   try {
     const labelsOf = await labelsFor(command, context);
-    const planning: Planning = { command, everything, labelsOf, locks, why, previews, start, questions, context };
+    const given = { command, everything, earlier, context };
+    const planning: Planning = { ...given, labelsOf, locks, why, previews, start, questions };
     const surveyed = await look(planning);
     const selection = await choose(surveyed.found.subjects, planning);
     if (selection.kind === "refused") return selection;
@@ -114,11 +119,11 @@ interface Chosen {
 /** The subjects that the command is about, or why it is refused. */
 async function choose(
   subjects: readonly Subject[],
-  { command, everything, labelsOf, context }: Planning,
+  { command, everything, earlier, labelsOf, context }: Planning,
 ): Promise<Chosen | Extract<CommandResult, { readonly kind: "refused" }>> {
   const affected = subjects.map(({ name }) => name);
-  const earlier = everything ? undefined : await context.plans.find(context.change);
-  const given = givenIn(earlier, affected, context.change);
+  const before = everything ? undefined : earlier;
+  const given = givenIn(before, affected, context.change);
   const names = new Set<string>([...affected, ...given.keys()]);
   const named = namesOf(command, [...names], labelsOf);
   if (named.kind === "refused") return named;
@@ -129,7 +134,7 @@ async function choose(
   }
   // If the parent changes a child's definition, only the parent's render tells what becomes of the child.
   const asked = new Set<string>(named.items);
-  const parents = givenIn(earlier, [], context.change);
+  const parents = givenIn(before, [], context.change);
   const above = new Map<string, string | undefined>(subjects.map((one) => [one.name, aboveUnknown(one)]));
   for (const name of asked) asked.add(parents.get(name)?.parent ?? above.get(name) ?? name);
   const chosen = subjects.filter(({ name }) => everything || asked.has(name));
@@ -218,11 +223,10 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
 async function conclude(
   { applications, applicationSets, previewed, found, otherWords }: Compared,
   { asked }: Chosen,
-  { everything, locks, context }: Planning,
+  { everything, earlier, locks, context }: Planning,
 ): Promise<Plan> {
   const { change, settings } = context;
   const { subjects, detection, notDeployed } = found;
-  const earlier = await context.plans.find(change);
   const settled = await markUnseen(await settleLocks(applications, locks, context), earlier, context);
   const looked = new Set(applications.map(({ application }) => application));
   await leaveQueues(settled, everything ? undefined : new Set([...asked, ...looked]), context);
