@@ -91,6 +91,25 @@ describe.each(HOSTS)("fields that a sync leaves, in diff_mode: branch, on %s", (
     },
   );
 
+  test("a definition that has a sync apply also what does not change: the plan says what it writes", async () => {
+    const skipping = (...more: readonly string[]) => ({
+      syncPolicy: { syncOptions: ["ApplyOutOfSyncOnly=true", ...more] },
+    });
+    const spec = { ignoreDifferences: [REPLICAS], ...skipping() };
+    const bot = await scaled({ host, resources: () => ({ web: { spec } }) });
+    const taken = { ignoreDifferences: [REPLICAS], syncPolicy: { syncOptions: [] } };
+    const one = await bot.open({ "argocd/web.yaml": asYaml(bot.resourceOf("web", { spec: taken })) });
+    expect(section(bot.lastComment(one), "web")).toContain("- Overwrites ignored fields, also of objects");
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.argocd.liveObject("Deployment", "guestbook", "web")).toMatchObject({ spec: { replicas: 2 } });
+    const replaced = await startBot({ host, resources: () => ({ web: { spec: skipping("Replace=true") } }) });
+    await replaced.argocd.deploy("web");
+    const whole = { syncPolicy: { syncOptions: ["Replace=true"] } };
+    const two = await replaced.open({ "argocd/web.yaml": asYaml(replaced.resourceOf("web", { spec: whole })) });
+    expect(section(replaced.lastComment(two), "web")).toContain("- Overwrites every object, whole");
+  });
+
   test("without the sync option a sync writes it, and nothing is marked", async () => {
     const spec = { ignoreDifferences: [REPLICAS] };
     const bot = await scaled({ host, resources: () => ({ web: { spec } }) });

@@ -317,7 +317,7 @@ const WHOLE = {
 };
 const IGNORED = {
   what: "overwrites ignored fields",
-  how: ", also of objects that do not change: its definition has syncs leave fewer fields alone (ignoreDifferences, RespectIgnoreDifferences)",
+  how: ", also of objects that do not change: its definition has syncs leave fewer fields alone (ignoreDifferences, RespectIgnoreDifferences, ApplyOutOfSyncOnly)",
 };
 
 /** The plan with what a changed definition has a sync do to all objects. The diff knows only those that change. */
@@ -333,16 +333,19 @@ export function withOptions(found: Evaluated | Unevaluated, { head, live }: Live
   return { ...found, diff: { ...found.diff, cautions, dangers } };
 }
 
-/** Whether a definition has all objects replaced, and the fields that a sync leaves as they are, each with the objects of its rule. */
+/** Whether a definition has all objects replaced, and the fields that a sync leaves as they are: of every object, or of those that do not change. */
 function optionsOf({ spec }: { readonly spec: ApplicationSpec }) {
   const options = applicationSyncOptions(spec);
-  const rules = options.includes("RespectIgnoreDifferences=true") ? readIgnoreRules(spec, spec).rules : [];
-  const left = rules.flatMap(({ jsonPointers, jqPathExpressions, managedFieldsManagers, ...objects }) =>
-    Object.entries({ jsonPointers, jqPathExpressions, managedFieldsManagers }).flatMap(([member, fields]) =>
-      fields.map((field) => JSON.stringify([objects, member, field])),
+  const skips = options.includes("ApplyOutOfSyncOnly=true");
+  const respects = options.includes("RespectIgnoreDifferences=true");
+  const rules = skips || respects ? readIgnoreRules(spec, spec).rules : [];
+  const fields = rules.flatMap(({ jsonPointers, jqPathExpressions, managedFieldsManagers, ...objects }) =>
+    Object.entries({ jsonPointers, jqPathExpressions, managedFieldsManagers }).flatMap(([member, named]) =>
+      named.map((field) => JSON.stringify([objects, member, field])),
     ),
   );
-  return { replaces: options.includes("Replace=true"), left };
+  const left = respects ? [...fields, ...fields.map((one) => `respected ${one}`)] : fields;
+  return { replaces: options.includes("Replace=true") && !skips, left };
 }
 
 /**
