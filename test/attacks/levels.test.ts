@@ -4,6 +4,7 @@ import type { HostId } from "../../src/names.js";
 import { HOSTS, REPOSITORY, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
 import { section } from "../scenarios/plan-comment.js";
 import { applicationResource, asYaml, changeOf, configMap } from "../scenarios/resources.js";
+import { generatedApplication, names, runsShops, shopsResource } from "../scenarios/sets.js";
 
 const APPLIES = { spec: { destination: { server: "https://kubernetes.default.svc", namespace: "argocd" } } };
 
@@ -274,27 +275,37 @@ describe.each(HOSTS)("applications that apply each other's definitions, on %s", 
     },
   );
 
-  test("a rollback whose plan leaves out the parent asks for the rules of what its children define and Argo CD deploys by itself", async () => {
-    const files = (repoURL: string) => ({
-      ".svc.yaml": "sync_requirements: [{name: leaf, allowed_users: [bo]}]\n",
-      "argocd/web.yaml": asYaml(applicationResource("web", { repoURL, spec: AUTOMATED })),
-    });
-    const bot = await startFamily(host, { more: { files } });
-    const annotations = { "argocd.argoproj.io/tracking-id": "web:argoproj.io/Application:argocd/leaf" };
-    const spec = { destination: { server: "https://kubernetes.default.svc", namespace: "leaves" } };
-    bot.argocd.addApplication(
-      applicationResource("leaf", { repoURL: bot.forge.cloneUrl(REPOSITORY), path: "apps/api", annotations, spec }),
-    );
-    const one = await bot.open(bot.moved("api"), { draft: true });
-    bot.expectChanges("sync root", "sync api");
-    await bot.comment(one, "svc plan");
-    await bot.comment(one, "svc sync");
-    await bot.push(one, changeOf(["web"]));
-    await bot.comment(one, "svc plan -a web");
-    await bot.comment(one, "svc rollback -a root");
-    expect(bot.lastComment(one)).toContain("`ana` may not run `svc rollback` for:\n- `leaf`: only bo may");
-    expect(syncs(bot)).toEqual(["sync root", "sync api"]);
-  });
+  test.each(["leaf", "shop-leaf"])(
+    "a rollback whose plan leaves out the parent asks for the rules of what its children define and Argo CD deploys by itself: %s",
+    async (leaf) => {
+      const files = (repoURL: string) => ({
+        ".svc.yaml": `sync_requirements: [{name: ${leaf}, allowed_users: [bo]}]\n`,
+        "argocd/web.yaml": asYaml(applicationResource("web", { repoURL, spec: AUTOMATED })),
+      });
+      const bot = await startFamily(host, { more: { files } });
+      const ofWeb = (kind: string, name: string) => ({
+        "argocd.argoproj.io/tracking-id": `web:argoproj.io/${kind}:argocd/${name}`,
+      });
+      const spec = { destination: { server: "https://kubernetes.default.svc", namespace: "leaves" } };
+      const given = { repoURL: bot.forge.cloneUrl(REPOSITORY), path: "apps/api", spec };
+      if (leaf === "leaf") {
+        bot.argocd.addApplication(applicationResource(leaf, { ...given, annotations: ofWeb("Application", leaf) }));
+      } else {
+        const metadata = { name: "shops", annotations: ofWeb("ApplicationSet", "shops") };
+        const set = shopsResource(given.repoURL, names("leaf"), { ...given, spec });
+        runsShops(bot, { ...set, metadata }, [generatedApplication("leaf", given)]);
+      }
+      const one = await bot.open(bot.moved("api"), { draft: true });
+      bot.expectChanges("sync root", "sync api");
+      await bot.comment(one, "svc plan");
+      await bot.comment(one, "svc sync");
+      await bot.push(one, changeOf(["web"]));
+      await bot.comment(one, "svc plan -a web");
+      await bot.comment(one, "svc rollback -a root");
+      expect(bot.lastComment(one)).toContain(`\`ana\` may not run \`svc rollback\` for:\n- \`${leaf}\`: only bo may`);
+      expect(syncs(bot)).toEqual(["sync root", "sync api"]);
+    },
+  );
 
   test("a rollback asks for the rules of the children, and of the target branch, also once the plan is forgotten", async () => {
     const rules = { ".svc.yaml": "sync_requirements: [{name: web, allowed_users: [bo]}]\n" };

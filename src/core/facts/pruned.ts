@@ -134,7 +134,7 @@ async function withRunning(
     plan.applications.flatMap((one) => (!tellsReach(one) && isManual(one.application) ? [one.application] : [])),
   );
   if (unknown.size === 0) return plan;
-  const sets = (await deployer.listApplicationSets(signal)).filter(({ parent }) => parent && unknown.has(parent));
+  const sets = (await deployer.listApplicationSets(signal)).filter(({ parent }) => parent !== undefined);
   const setOf = new Map<ApplicationName, ApplicationName | undefined>();
   // At once, so that Argo CD is asked for one list.
   await Promise.all(
