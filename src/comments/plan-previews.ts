@@ -51,7 +51,7 @@ function contentKey(content: PreviewContent): string | undefined {
       return JSON.stringify([key, cautions, children, sets, hiddenSecrets, secrets, checks]);
     }
     case "left-behind":
-      return JSON.stringify(content.objects);
+      return JSON.stringify([content.objects, content.caution]);
     case "failed":
       return JSON.stringify([content.reason, content.withheld, checks]);
     case "beyond-limit":
@@ -149,10 +149,11 @@ function contentBlocks(
     }
     case "left-behind": {
       const { length } = content.objects;
-      if (length === 0) return [text(["It has no resources in the cluster."])];
+      const caution = content.caution === undefined ? [] : [`⚠️ ${content.caution}`];
+      if (length === 0) return [text(["It has no resources in the cluster.", ...caution])];
       const list = fence(shortened(content.objects.join("\n"), Math.min(room.names, MAX_TITLES)));
       const what = `**Leaves behind:** ${counted(length, "resource")} in the cluster, unmanaged: the application has no finalizer ${code("resources-finalizer.argocd.argoproj.io")}, with which Argo CD would delete them`;
-      return [text([what, details(`What stays (${counted(length, "resource")})`, list)])];
+      return [text([what, ...caution, details(`What stays (${counted(length, "resource")})`, list)])];
     }
     case "failed": {
       const next = content.withheld === true ? [afterApproval(words)] : [];

@@ -101,7 +101,7 @@ describe.each(HOSTS)("applications that a plan shows and a sync does not deploy,
         },
       });
       const one = await bot.open({ "argocd/web.yaml": null, "argocd/api.yaml": null });
-      const warning = "⚠️ Argo CD runs hooks of it when it is deleted (PreDelete, PostDelete), which are not shown";
+      const warning = "Argo CD runs hooks of it when it is deleted (PreDelete, PostDelete), which are not shown";
       expect(section(bot.lastComment(one), "web")).toContain(warning);
       expect(section(bot.lastComment(one), "api")).not.toContain("PostDelete");
     },

@@ -81,6 +81,20 @@ describe.each(HOSTS)("previews of what an ApplicationSet generates on %s", (host
     expect(bot.argocd.temporaryApplications()).toEqual([]);
   });
 
+  test.each([[["resources-finalizer.argocd.argoproj.io"]], [[]]])(
+    "hooks that run when an application of the set goes are named, with finalizers %j",
+    async (own) => {
+      const bot = await startShops({ host });
+      const running = generatedApplication("fr", { repoURL: cloneUrlOf(bot.forge) }) as { readonly metadata: object };
+      const finalizers = [...own, "pre-delete-finalizer.argocd.argoproj.io"];
+      bot.argocd.removeApplication("shop-fr");
+      bot.argocd.addApplication({ ...running, metadata: { ...running.metadata, finalizers } });
+      const one = await bot.open({ "envs/fr.json": null });
+      const warning = "Argo CD runs hooks of it when it is deleted (PreDelete, PostDelete), which are not shown";
+      expect(atMerge(bot.lastComment(one))).toContain(warning);
+    },
+  );
+
   test("a check looks at each application that is added, and fails for what could not be previewed", async () => {
     const check = { name: "values", command: ["sh", "-c", "! grep -q forbidden"] };
     const bot = await startShops({ host, config: { checks: [check] } });

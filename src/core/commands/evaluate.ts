@@ -73,11 +73,8 @@ export async function evaluate(
     };
     switch (subject.kind) {
       case "new":
-      case "deleted": {
-        const warnings = subject.kind === "deleted" && subject.live?.hooksAtDeletion === true ? [RUNS_HOOKS] : [];
-        const preview = previewWithin(room, await start.previewed(subject));
-        return { ...common, warnings, kind: subject.kind, preview };
-      }
+      case "deleted":
+        return { ...common, kind: subject.kind, preview: previewWithin(room, await start.previewed(subject)) };
       case "unreadable":
         return { ...common, kind: "unevaluated" as const, reason: subject.problem };
       case "live": {
@@ -104,8 +101,6 @@ export async function evaluate(
     }
   });
 }
-
-const RUNS_HOOKS = "Argo CD runs hooks of it when it is deleted (PreDelete, PostDelete), which are not shown";
 
 function autoSyncReason({ autoSynced, syncingSet }: LiveSubject): string | undefined {
   if (!autoSynced) return undefined;

@@ -110,7 +110,8 @@ export async function previewRemoval(live: LiveApplication, context: PreviewSour
     const state = await deployer.liveResources(live, signal);
     const { sensitiveKinds } = settings;
     const syncOptions = await syncOptionsOf(live.spec, deployer);
-    const input = { state, cascades: live.cascades, syncOptions, redact, sensitiveKinds };
+    const { cascades, hooksAtDeletion } = live;
+    const input = { state, cascades, hooksAtDeletion, syncOptions, redact, sensitiveKinds };
     const computed = await computeIfLarge(compute, removalTask, input, input.state.length, limitsOf(context));
     return computed.kind === "exceeded" ? tooLarge(computed) : computed.output;
   } catch (error) {
@@ -157,10 +158,9 @@ function tooLarge({ limit }: Extract<Computed<never>, { kind: "exceeded" }>): Pr
   return { content: { kind: "failed", reason: `comparing its objects ${tooMuch(limit)}` }, facts: undefined };
 }
 
-interface RemovalInput extends Pick<DiffInput, "redact" | "sensitiveKinds"> {
+interface RemovalInput
+  extends Pick<DiffInput, "redact" | "sensitiveKinds">, Pick<LiveApplication, "cascades" | "hooksAtDeletion"> {
   readonly state: JsonText<LiveState>;
-  /** The application has the finalizer with which Argo CD deletes its objects. */
-  readonly cascades: boolean;
   /** The application's sync options, as far as Argo CD reads them. */
   readonly syncOptions: readonly string[];
 }
@@ -168,22 +168,22 @@ interface RemovalInput extends Pick<DiffInput, "redact" | "sensitiveKinds"> {
 /** What the deletion of an application does to its objects. */
 export const removalTask: Task<RemovalInput, Previewed> = {
   name: "removal",
-  run({ state, cascades, syncOptions, redact, sensitiveKinds }) {
+  run({ state, cascades, hooksAtDeletion, syncOptions, redact, sensitiveKinds }) {
     const live = readJsonText(state);
     const objects = liveObjects(live);
     const titles = objects.map(({ identity }) => titleOf(identity)).sort();
-    if (!cascades) return { content: { kind: "left-behind", objects: titles }, facts: undefined };
+    const hooks = hooksAtDeletion === true ? RUNS_HOOKS : undefined;
+    if (!cascades) return { content: { kind: "left-behind", objects: titles, caution: hooks }, facts: undefined };
     const judged = objects.map((one) => ({ ...one, kept: whyKept(one, syncOptions) }));
     const gone = judged.filter(({ kept }) => kept === undefined);
     const diff = summarise(gone, { syncOptions: [], redact, basis: { kind: "branch" }, all: true });
-    const stale = live.stale === undefined ? [] : [{ text: live.stale, danger: undefined }];
     const sensitive = sensitiveChanges(gone, sensitiveKinds, []);
     const found = [
       ...sensitive.map((what): Remark => ({ text: sensitiveText(what), danger: { what, pruning: false } })),
       ...gone.flatMap(danger),
       ...gone.flatMap((one) => confirmed(one, syncOptions)),
       ...judged.flatMap(keeping),
-      ...stale,
+      ...[hooks, live.stale].flatMap((text) => (text === undefined ? [] : [{ text, danger: undefined }])),
     ];
     const removed = {
       ...diff,
@@ -203,6 +203,8 @@ export const removalTask: Task<RemovalInput, Previewed> = {
     return { content: { kind: "compared", diff: removed }, facts };
   },
 };
+
+const RUNS_HOOKS = "Argo CD runs hooks of it when it is deleted (PreDelete, PostDelete), which are not shown";
 
 interface LiveObject extends Sides {
   readonly base: NonNullable<Sides["base"]>;

@@ -147,7 +147,8 @@ function previewSentences(content: PreviewContent | undefined, withDiff: boolean
     case "left-behind": {
       const count = content.objects.length;
       const what = `${count} of its resources ${count === 1 ? "stays" : "stay"} in the cluster unmanaged`;
-      return [withDiff && count > 0 ? `${what}: ${content.objects.join(", ")}` : what];
+      const stays = withDiff && count > 0 ? `${what}: ${content.objects.join(", ")}` : what;
+      return content.caution === undefined ? [stays] : [stays, content.caution];
     }
     case "failed":
       return [

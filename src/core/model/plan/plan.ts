@@ -327,7 +327,7 @@ type PreviewOutcome =
   /** What its definition renders, against what it replaces; for a deleted application, what is deleted with it. */
   | { readonly kind: "compared"; readonly diff: ManifestDiff }
   /** It is deleted, and its objects stay in the cluster, where nothing manages them; named as in `ResourceChange.title`. */
-  | { readonly kind: "left-behind"; readonly objects: readonly string[] }
+  | { readonly kind: "left-behind"; readonly objects: readonly string[]; readonly caution?: string | undefined }
   /** The reason is untrusted. `withheld`: it is not rendered before the head is approved. */
   | { readonly kind: "failed"; readonly reason: string; readonly withheld?: boolean | undefined }
   /** The plan has as many previews as it may have. */
