@@ -40,6 +40,21 @@ describe.each(HOSTS)("operational messages on %s", (host) => {
     expect(bot.lastComment(one)).toContain("**Status:** Locked by this PR");
   });
 
+  test("a store that lost everything: a plan is enough for a rollback of what was deployed before", async () => {
+    const bot = await startBot({ host, stores: () => redis.stores() });
+    const one = await bot.open(WEB);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    await redis.server.restart();
+    await untilReady(bot.service.url);
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("Next, comment:\n```\nsvc plan\n```");
+    expect(bot.liveValue("web")).toBe("2");
+    for (const command of ["svc plan", "svc rollback"]) await bot.comment(one, command);
+    expect(bot.lastComment(one)).toContain("✅ succeeded, `main` is deployed");
+    expect(bot.liveValue("web")).toBe("1");
+  });
+
   test("`failed to connect to <deployer>`: deployer unreachable; the service starts, answers webhooks and recovers", async () => {
     const log = new ServiceLog();
     const bot = await startBot({
