@@ -151,6 +151,28 @@ describe.each(HOSTS)("the commit status svc/sync on %s", (host) => {
     expect(status(bot, two)).toBe("failure: the plan failed: the repository's file cannot be used");
   });
 
+  test("a file that breaks on the base branch: failure, also after the commands that work without it", async () => {
+    const bot = await start(host, { config: { deployer: { sync_timeout: "1m" } } });
+    const one = await open(bot, changeOf(["web"]));
+    await bot.approve(one);
+    const letGo = bot.argocd.holdSync("web");
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": "require_approval: [\n" });
+    await bot.idle();
+    const broken = "failure: the plan failed: the repository's file cannot be used";
+    expect(status(bot, one)).toBe(broken);
+    letGo();
+    for (const command of ["svc sync", "svc unlock"]) {
+      await bot.comment(one, command);
+      expect([command, status(bot, one)]).toEqual([command, broken]);
+    }
+    expect(await bot.deployed(one)).toEqual(["web"]);
+    await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": null });
+    await bot.idle();
+    expect(status(bot, one)).toBe("success: synced: web");
+  });
+
   test("what svc does not deploy is named and hinders nothing", async () => {
     const bot = await start(host, { resources: () => ({ api: { spec: { syncPolicy: { automated: {} } } } }) });
     const one = await open(bot, changeOf(["web", "api"]));

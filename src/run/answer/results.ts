@@ -291,7 +291,7 @@ async function replyWithPlan({ plan, asking }: CommandResultOf<"planned">, answe
 
 async function replyWithRefusal({ refusal }: CommandResultOf<"refused">, answer: Answer): Promise<boolean> {
   const { asked, finished, change, run } = answer;
-  const { settings, settled } = finished;
+  const { settings, problems, settled } = finished;
   const posted = await postIfInTime(answer);
   if (asked.kind === "command" && asked.stage !== undefined) {
     await endStages(change, run);
@@ -299,7 +299,7 @@ async function replyWithRefusal({ refusal }: CommandResultOf<"refused">, answer:
   } else if (asked.kind === "autoplan") {
     await setCommitStatus(change, { kind: "plan-failed", reason: shortReason(refusal) }, run);
   } else if (settings !== undefined && settled.length > 0 && change.state === "open") {
-    await show(change, { settings }, run);
+    await show(change, { settings, problems }, run);
   } else if (refusal.reason === "not-deployable") {
     // The plan may lack an application, which only this command has found.
     await run.publisher.mark(change);
@@ -350,7 +350,7 @@ async function postPlan(
 
 interface Answer {
   readonly asked: Answerable;
-  readonly finished: Pick<Finished, "result" | "settings" | "settled" | "earlier">;
+  readonly finished: Pick<Finished, "result" | "settings" | "problems" | "settled" | "earlier">;
   readonly change: ChangeRequest;
   readonly run: Run;
   readonly parts: readonly string[];
@@ -378,10 +378,10 @@ async function postIfInTime({ post, posting: { urgency }, run }: Answer): Promis
 }
 
 async function postWithStatus({ post, finished, change, run, advised: { reviewed } }: Answer): Promise<true> {
-  const { settings } = finished;
+  const { settings, problems } = finished;
   await post();
   if (change.state !== "open") await showClosed(change, run);
-  else if (settings !== undefined) await show(change, { settings, reviewed }, run);
+  else if (settings !== undefined) await show(change, { settings, problems, reviewed }, run);
   return true;
 }
 

@@ -44,7 +44,7 @@ const MINUTE_MS = 60_000;
 interface ShowOptions extends Place {
   readonly settings: Settings;
   /** What is wrong with the repository's file. */
-  readonly problems?: readonly string[];
+  readonly problems?: readonly string[] | undefined;
   /** Applications whose sync has just failed or was refused, before their records say so. */
   readonly justFailed?: readonly ApplicationName[];
   /** Whether to leave alone what the host shows already. */
