@@ -151,8 +151,11 @@ function dangersOfPlan(
   { change, applications, applicationSets, previews }: Plan,
   options: VerdictOptions,
 ): readonly ToldDanger[] {
-  const removed = applicationSets.flatMap((set) => (set.keepsRemoved === true ? [] : set.removed));
-  const removals = removed.map((name) => ({ what: `removes the application ${name}`, pruning: false }));
+  // The policy with which the controller of ApplicationSets was started, which svc cannot see, overrules that of a set.
+  const removals = applicationSets.flatMap(({ removed, keepsRemoved }) => {
+    const unless = keepsRemoved === true ? " unless the policy of its set keeps it" : "";
+    return removed.map((name) => ({ what: `removes the application ${name}${unless}`, pruning: false }));
+  });
   const previewed = previews.flatMap(({ content }) => previewedDiff(content)?.dangers ?? []);
   const failing = applicationSets.flatMap(({ name, failure }) =>
     failure === undefined ? [] : [{ what: failureOf(name, failure), pruning: false }],

@@ -245,9 +245,10 @@ describe("the verdict", () => {
     expect(verdict(samplePlan([], { applicationSets: sets }))).toBe(`${danger}${told}`);
   });
 
-  test("takes no application for a danger that the policy of its set keeps", () => {
+  test("does not rely on the policy of a set, which that of its controller overrules", () => {
     const set = sampleSet("s", { removed: [applicationName("x")], keepsRemoved: true });
-    const told = "**1 ApplicationSet: 1 application removed, at the merge**";
+    const danger = "⚠️ removes the application x unless the policy of its set keeps it";
+    const told = `${danger} · **1 ApplicationSet: 1 application removed, at the merge**`;
     expect(verdict(samplePlan([], { applicationSets: [set] }))).toBe(told);
   });
 

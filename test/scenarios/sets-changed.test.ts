@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, SHORT, startBot, type Bot, type BotOptions } from "./bot.js";
 import { planned, section } from "./plan-comment.js";
-import { applicationResource, configMap } from "./resources.js";
+import { applicationResource, changeOf, configMap } from "./resources.js";
 import { cloneUrlOf, generatedApplication, git, runsShops, shops, shopsResource, type SetOptions } from "./sets.js";
 
 const FILES = { files: [{ path: "envs/*.json" }] };
@@ -20,19 +20,20 @@ const folder = (name: string, value: string) => ({
 function startShops(options: BotOptions, set: SetOptions = ENVS, generator = FILES as object): Promise<Bot> {
   return startBot({
     applications: ["web"],
-    files: (url) => ({
-      "sets/shops.yaml": shops(url, git(url, generator), set),
-      ...env("de"),
-      ...env("fr"),
-      ...folder("de", "1"),
-      ...folder("fr", "1"),
-    }),
     prepare: (world, forge) => {
       const repoURL = cloneUrlOf(forge);
       const applications = ["de", "fr"].map((name) => generatedApplication(name, { repoURL }));
       runsShops(world, shopsResource(repoURL, git(repoURL, generator), set), applications);
     },
     ...options,
+    files: (url) => ({
+      "sets/shops.yaml": shops(url, git(url, generator), set),
+      ...env("de"),
+      ...env("fr"),
+      ...folder("de", "1"),
+      ...folder("fr", "1"),
+      ...options.files?.(url),
+    }),
   });
 }
 
@@ -102,6 +103,19 @@ describe.each(HOSTS)("applications that an ApplicationSet changes on %s", (host)
     expect(bot.lastComment(one)).toContain("No applications are locked by this PR.");
   });
 
+  test("an approval alone deploys nothing beside an application that a set loses, also where its policy may keep it", async () => {
+    const files = () => ({ ".svc.yaml": "sync_on: approval\nrequire_approval: true\n" });
+    const set = { name: "{{ .path.basename }}", syncPolicy: { applicationsSync: "create-update" } };
+    const bot = await startShops({ host, files }, set, { directories: [{ path: "shops/*" }] });
+    const one = await bot.open({ ...changeOf(["web"]), "shops/fr/configmap.yaml": null });
+    expect(bot.lastComment(one)).toContain("⚠️ removes the application shop-fr unless the policy of its set keeps it");
+    await bot.approve(one);
+    expect(bot.changes()).toEqual([]);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync web"]);
+  });
+
   test.each<[string, object | undefined, string, string]>([
     [
       "deletes",
@@ -118,7 +132,7 @@ describe.each(HOSTS)("applications that an ApplicationSet changes on %s", (host)
     [
       "keeps",
       { applicationsSync: "create-update" },
-      "its policy create-update keeps removed applications: they run on and are no longer updated",
+      "its policy create-update keeps removed applications: they run on and are no longer updated, unless the controller of ApplicationSets has a policy of its own",
       "no longer generates it, and its policy create-update keeps it: it runs on as it is",
     ],
   ])("applications that are no longer generated, which the policy %s", async (_, syncPolicy, note, reason) => {

@@ -302,7 +302,7 @@ function needApproval({ applications, others }: Facts): boolean {
 function hasDanger({ applications, applicationSets, previews }: Plan): boolean {
   return (
     applications.some(isDangerous) ||
-    applicationSets.some((set) => (set.removed.length > 0 && set.keepsRemoved !== true) || set.failure !== undefined) ||
+    applicationSets.some(({ removed, failure }) => removed.length > 0 || failure !== undefined) ||
     previews.some(
       ({ origin, content }) => origin.change === "removed" || (previewedDiff(content)?.dangers.length ?? 0) > 0,
     )

@@ -121,7 +121,8 @@ function removalNotes(
     : "removed applications are deleted, with everything that they have deployed if they have Argo CD's finalizer";
   if (set.head === undefined) return [`when the ApplicationSet is deleted, ${resources}`];
   const { name, deletes } = policyOf(set.head);
-  return [deletes ? resources : `its policy ${name} keeps removed applications: they run on and are no longer updated`];
+  const kept = `its policy ${name} keeps removed applications: they run on and are no longer updated`;
+  return [deletes ? resources : `${kept}, unless the controller of ApplicationSets has a policy of its own`];
 }
 
 /** Whether the set has given none of them the finalizer with which Argo CD deletes what an application has deployed. */
