@@ -330,10 +330,13 @@ function addFile(path: string, into: InputCollector): void {
 type BuildEnvironment = ReadonlyMap<string, string>;
 
 /**
- * The variables that depend on the definition only, and not on a revision.
+ * Returns the variables of Argo CD's build environment that depend on the definition only, and not on a revision.
  * https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/
  */
-function buildEnvironment(application: Pick<Application, "name" | "spec">, sourcePath: string): BuildEnvironment {
+export function buildEnvironment(
+  application: Pick<Application, "name" | "spec">,
+  sourcePath: string,
+): BuildEnvironment {
   const { destination, project } = application.spec;
   return new Map([
     ["ARGOCD_APP_NAME", instanceNameOf(application.name)],

@@ -9,7 +9,8 @@ import type { Snapshot } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
 import { canonicalRepository, isOwnRepository, redactUserInfo, servedByApi } from "../tree/repository-url.js";
 import { kustomizeEntries, touchedPaths, touches } from "./input-set.js";
-import { inputsAtAny } from "./inputs.js";
+import { buildEnvironment, inputsAtAny } from "./inputs.js";
+import { withVariables } from "./jsonnet-inputs.js";
 
 /** What decides which sources a change request moves. */
 export type Branches = Pick<
@@ -267,8 +268,10 @@ async function findByAddress(
     const { chart, repoURL, helm } = source;
     const charts = chart === undefined ? [] : [repoURL];
     const files = [...charts, ...(helm?.valueFiles ?? []), ...(helm?.fileParameters ?? [])];
-    // Anything may stand in place of a variable.
-    const web = files.filter((file) => /^https?:/i.test(file)).map((file) => file.replace(/(?<=\/)[^/$]*\$.*$/s, ""));
+    const environment = buildEnvironment(definition, source.path);
+    const filled = files.flatMap((file) => withVariables(file, environment).slice(0, 1));
+    // Anything may stand in place of a variable that svc does not know.
+    const web = filled.filter((file) => /^https?:/i.test(file)).map((file) => file.replace(/(?<=\/)[^/$]*\$.*$/s, ""));
     return [...web, ...kustomizeEntries(source)];
   });
   const waiting = [...inputs.flatMap(({ addresses = [] }) => addresses), ...named];

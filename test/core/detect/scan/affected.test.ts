@@ -606,13 +606,22 @@ describe("single files of this repository that are read by their address", () =>
     expect(first?.reason).toContain(`its files read ${address.replace(/\?.*/, "")} by this address`);
   });
 
-  test.each(["values/${ARGOCD_APP_NAME}.yaml", "$ARGOCD_APP_NAMESPACE/web.yaml", "values/a$$b.yaml"])(
-    "with a variable in their path: %s",
-    async (path) => {
-      const valueFiles = [`${OWN_URL}/raw/main/${path}`];
-      expect(await found({ source: { ...chart, helm: { valueFiles } } })).toMatchObject([{ byAddress: true }]);
-    },
-  );
+  test.each([
+    ["raw/main/values/${ARGOCD_APP_NAME}.yaml", 1],
+    ["raw/main/$ARGOCD_APP_PROJECT_NAME/web.yaml", 1],
+    ["raw/main/$ARGOCD_APP_SOURCE_PATH/$ARGOCD_APP_REVISION_SHORT.yaml", 1],
+    ["raw/main/values/${ARGOCD_APP_NAME}-de.yaml", 0],
+    ["raw/main/values/$ARGOCD_APP_PROJECT_NAME.yaml", 0],
+    ["raw/main/values/we$$b.yaml", 1],
+  ])("with a variable in their path: %s, found %d times", async (path, times) => {
+    const of = { project: "values", source: { ...chart, helm: { valueFiles: [`${OWN_URL}/${path}`] } } };
+    expect(await found(of)).toHaveLength(times);
+  });
+
+  test("with a variable in the address of GitLab's API", async () => {
+    const file = "https://git.example.com/api/v4/projects/42/repository/files/values%2F${ARGOCD_APP_NAME}.yaml/raw";
+    expect(await found({ source: { ...chart, helm: { valueFiles: [file] } } })).toMatchObject([{ byAddress: true }]);
+  });
 
   test.each([
     ["patches: [{ path: '<address>' }]"],
