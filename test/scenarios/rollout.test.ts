@@ -367,6 +367,9 @@ describe.each(HOSTS)("the rollout after a merge, on %s", (host) => {
         "sets/shops.yaml": asYaml(resource(url, "fr")),
         "shops/de/configmap.yaml": configMap("de", { value: "1" }),
         "shops/fr/configmap.yaml": configMap("fr", { value: "1" }),
+        "shops/it/child.yaml": asYaml(
+          applicationResource("child", { repoURL: url, path: "apps/web", namespace: "argocd" }),
+        ),
       }),
       prepare: (world, forge) => {
         const repoURL = cloneUrlOf(forge);
@@ -379,6 +382,7 @@ describe.each(HOSTS)("the rollout after a merge, on %s", (host) => {
     expect(plan(bot, one)).toContain("its policy create-only leaves existing applications as they are");
     await merge(bot, one);
     expect(plan(bot, one)).toMatch(/- ⏳ .*shop-it/);
+    expect(plan(bot, one)).toMatch(/- ⏳ .*child/);
     expect(plan(bot, one)).not.toMatch(/- ⏳ .*shop-fr/);
   });
 
