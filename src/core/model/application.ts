@@ -35,7 +35,7 @@ interface HelmOptions {
 interface KustomizeOptions {
   readonly components: readonly string[];
   /** Argo CD leaves out components that are no path in the tree (v3.5 `Build` in util/kustomize/kustomize.go). */
-  readonly ignoresMissing: boolean;
+  readonly ignoreMissingComponents?: true | undefined;
   readonly patchPaths: readonly string[];
 }
 
@@ -81,10 +81,8 @@ const sourceSchema = z.object({
   ref: optionalText,
   helm: z.object({ valueFiles: texts, fileParameters: paths }).optional().catch(undefined),
   kustomize: z
-    .object({ components: texts, patches: paths, ignoreMissingComponents: z.unknown().optional() })
-    .transform(({ components, patches, ignoreMissingComponents }) => {
-      return { components, patchPaths: patches, ignoresMissing: ignoreMissingComponents === true };
-    })
+    .object({ components: texts, patches: paths, ignoreMissingComponents: z.literal(true).optional().catch(undefined) })
+    .transform(({ patches, ...others }) => ({ ...others, patchPaths: patches }))
     .optional()
     .catch(undefined),
   directory: z.unknown().optional().transform(isJsonObject),

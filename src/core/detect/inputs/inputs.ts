@@ -139,7 +139,7 @@ async function addOptionInputs(
   const named = new Map(layers.flatMap(kustomizeEntries).map((entry) => [entry, from(entry)]));
   const isHere = (one: string) => tree.hasFile(one) || tree.hasDirectory(one);
   const optional = new Set(
-    layers.flatMap(({ kustomize }) => (kustomize?.ignoresMissing === true ? kustomize.components : [])),
+    layers.flatMap(({ kustomize }) => (kustomize?.ignoreMissingComponents ? kustomize.components : [])),
   );
   const elsewhere = [...named].filter(([entry, paths]) => {
     return mayBeAddress(entry) || !(optional.has(entry) || paths.some(isHere));
