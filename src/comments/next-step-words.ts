@@ -207,7 +207,7 @@ function pushPieces(
         " is deployed from",
       ];
     case "uncovered":
-      return ["complete the annotation ", { code: "manifest-generate-paths" }, " of ", ...names];
+      return ["have the annotation ", { code: "manifest-generate-paths" }, " of ", ...names, " cover the change"];
     case "unevaluated":
       return ["fix what keeps ", ...names, " from being evaluated, then push or comment ", { code: `${command} plan` }];
     case "missed":

@@ -187,6 +187,7 @@ describe.each(HOSTS)("applications that svc may not deploy on %s", (host) => {
     const one = await bot.open({ [path]: content, ...added });
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain(`- \`web\`: git does not show ${path} to Argo CD by name`);
+    expect(bot.lastComment(one)).toContain("Have the annotation `manifest-generate-paths` of `web` cover the change.");
     await bot.push(one, changeOf(["web"]));
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
