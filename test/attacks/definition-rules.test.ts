@@ -299,12 +299,17 @@ describe.each(HOSTS)("rules of the repository that defines an application which 
       },
     });
     const one = await bot.open(shop("2"), { draft: true });
+    await bot.comment(one, "svc plan", "bo");
+    await bot.push(one, changeOf(["api"]));
+    await bot.comment(one, "svc plan -a api");
+    await bot.comment(one, "svc rollback -a shop-web");
+    expect(bot.lastComment(one)).toMatch(/`shop-web`: only bo \(by the rules of 127\.0\.0\.1\/acme\/platform\) may/);
     bot.expectChanges("sync shop-web");
     await bot.comment(one, "svc plan", "bo");
-    await bot.comment(one, "svc sync", "bo");
+    await bot.comment(one, "svc sync -a shop-web", "bo");
     await bot.comment(one, 'svc hold -a shop-web --reason "freeze"');
     expect(bot.lastComment(one)).toMatch(/`shop-web`: only bo \(by the rules of 127\.0\.0\.1\/acme\/platform\) may/);
-    await bot.push(one, changeOf(["api"]));
+    await bot.push(one, changeOf(["api"], "3"));
     await bot.comment(one, "svc plan -a api");
     await bot.comment(one, "svc rollback -a shop-web");
     expect(bot.lastComment(one)).toMatch(/`shop-web`: only bo \(by the rules of 127\.0\.0\.1\/acme\/platform\) may/);

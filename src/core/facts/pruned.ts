@@ -1,7 +1,7 @@
 import { isNeverPruned } from "../diff/cautions.js";
 import { type Application, destinationOf, IN_CLUSTER, isAutoSynced } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
-import type { ChangeRequest } from "../model/change-request.js";
+import { type ChangeRequest, changeRequestRef } from "../model/change-request.js";
 import { allInTurns, groupedBy } from "../model/collections.js";
 import type { Deployment } from "../model/deployment.js";
 import { definedWith, type Member } from "../model/effect.js";
@@ -123,7 +123,7 @@ export function withPruned(plan: Plan, reached: readonly ReachedFacts[], running
 async function withRunning(
   plan: Plan,
   running: readonly Application[],
-  records: readonly Deployment[],
+  held: ReadonlySet<ApplicationName>,
   context: LeftOverSource & Pick<CommandContext, "change">,
 ): Promise<Plan> {
   const { deployer, signal, change } = context;
@@ -143,7 +143,6 @@ async function withRunning(
     }),
   );
   const below = groupedBy(running, ({ name, parent }) => setOf.get(name) ?? parent);
-  const deployed = new Set(records.map(({ application }) => application));
   const applications = await allInTurns(plan.applications, async (one) => {
     const { application: of, effect } = one;
     if (!unknown.has(of)) return one;
@@ -159,7 +158,7 @@ async function withRunning(
       const reachedBy = isSelf ? ({ kind: "direct" } as const) : ({ kind: "child", of } as const);
       const member = memberOf({ application, head: undefined, before: [spec], reachedBy });
       const definedIn =
-        isSelf && deployed.has(of)
+        isSelf && held.has(of)
           ? await listedElsewhere(other, { live, change }, context)
           : definedElsewhere(isSelf ? other : { ...other, parent: other.parent ?? of }, { live, change });
       return { ...definedWith(member, definedIn), definition: { kind: "unchanged" } };
@@ -192,14 +191,17 @@ function withDeployed(
 export async function boundToRollBack(
   plan: Plan,
   prunes: boolean,
-  context: BindingSource & LeftOverSource & Pick<CommandContext, "change" | "clock" | "deployments">,
+  context: BindingSource & LeftOverSource & Pick<CommandContext, "change" | "clock" | "deployments" | "locks">,
 ): Promise<Plan> {
-  const { deployer, signal, clock, deployments, change } = context;
-  const [running, records] = await Promise.all([
+  const { deployer, signal, clock, deployments, locks, change } = context;
+  const [running, records, locked] = await Promise.all([
     deployer.listApplications(signal, clock.now()),
     ifReadable(deployments.ofChange(change), []),
+    ifReadable(locks.list(changeRequestRef(change)), []),
   ]);
-  const whole = await withRunning(withDeployed(plan, records, change), running, records, context);
+  // What it may roll back.
+  const held = new Set([...records, ...locked].map(({ application }) => application));
+  const whole = await withRunning(withDeployed(plan, records, change), running, held, context);
   if (!prunes) return boundNow(whole, running, context);
   const below = await byParent(context);
   const found = await allInTurns(whole.applications, async ({ application: name }) => {
