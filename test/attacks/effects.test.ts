@@ -113,6 +113,14 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     await expectRefused(bot, UNAPPROVED, "svc sync -a root --prune");
   });
 
+  test("a child that Prune=false keeps by the target branch alone, and not in the cluster, needs what its rule requires", async () => {
+    const kept = { annotations: { "argocd.argoproj.io/sync-options": "Prune=false" } };
+    const child = (url: string) => asYaml(applicationResource("prod", { repoURL: url, namespace: "argocd", ...kept }));
+    const bot = await family(host, { files: (url) => ({ "children/prod.yaml": child(url) }) });
+    await bot.open({ "children/prod.yaml": null });
+    await expectRefused(bot, UNAPPROVED, "svc sync -a root --prune");
+  });
+
   test("a child in another namespace is bound by the rule of its bare name", async () => {
     const bot = await family(host);
     await bot.open(changed(bot, { path: "apps/evil", namespace: "team-a" }, "prod-two"));

@@ -2,6 +2,7 @@ import { checksFor } from "../../config/rules/rule-match.js";
 import type { RenderFacts } from "../diff/diff-task.js";
 import { definitionDiff, NO_DIFFERENCE } from "../diff/manifest-diff.js";
 import { type WhyWithheld, withholdingOf } from "../facts/approval.js";
+import { keptAlive, type KeptSource } from "../facts/pruned.js";
 import { isAutoSynced, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
@@ -39,7 +40,7 @@ import type { Locking } from "./locks.js";
 import { cautionOf, type Questions, warningsOf } from "./plan-warnings.js";
 
 interface EvaluationSource extends ComparisonSource, CheckSource {
-  readonly deployer: ComparisonSource["deployer"] & Pick<Deployer, "whyNotFresh">;
+  readonly deployer: ComparisonSource["deployer"] & KeptSource["deployer"] & Pick<Deployer, "whyNotFresh">;
   readonly automatic: boolean;
 }
 
@@ -144,7 +145,7 @@ async function evaluated(
         checked(subject, sides, context),
         unpinnedOf(subject, sides, context),
       ]);
-      if (compared.facts !== undefined) facts.set(subject.name, compared.facts);
+      if (compared.facts !== undefined) facts.set(subject.name, await keptAlive(compared.facts, subject.name, context));
       const { planned } = compared;
       if (planned.kind === "unevaluated") return { ...planned, definition: await definition() };
       if (typeof unpinned === "string") return { kind: "unevaluated", reason: unpinned };

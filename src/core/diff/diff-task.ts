@@ -196,6 +196,8 @@ export interface RenderedChild {
   readonly namespace: string;
   /** Undefined if only the target branch has it. What no sync prunes stays as it is there. */
   readonly head: ApplicationSpec | undefined;
+  /** For what stays like this: its application's sync options. */
+  readonly stays?: readonly string[] | undefined;
   readonly base: ApplicationSpec | undefined;
   /** Anything of the two manifests differs, labels and annotations included. */
   readonly changed: boolean;
@@ -205,7 +207,7 @@ export interface RenderedChild {
   readonly elsewhere?: true;
 }
 
-export interface RenderedSet extends Pick<RenderedChild, "elsewhere"> {
+export interface RenderedSet extends Pick<RenderedChild, "elsewhere" | "stays"> {
   readonly name: string;
   readonly namespace: string;
   readonly head: JsonObject | undefined;
@@ -233,7 +235,8 @@ function renderFacts(
         const { name, namespace } = identity;
         const [before, after] = [base && raw[0]?.get(key)?.manifest, head && raw[1]?.get(key)?.manifest];
         const stays = head === undefined && isNeverPruned(base, request.syncOptions);
-        return { name, namespace, base: before, head: stays ? before : after, changed: differing.has(key) && !stays };
+        const sides = stays ? { head: before, stays: request.syncOptions } : { head: after };
+        return { name, namespace, base: before, ...sides, changed: differing.has(key) && !stays };
       });
   const identities = [...differing.values()].map(({ identity }) => identity);
   const sets = ofKind("ApplicationSet");
