@@ -240,8 +240,7 @@ function withProject(spec: ApplicationSpec): JsonObject {
 /**
  * Members that are pointers in Go, and so mean something else when they are zero than when they are absent. Without `retry`, Argo CD
  * tries five times; `automated: {}` is auto-sync, and `plugin: {}` is the plugin that finds itself responsible. An empty `valuesObject`
- * takes the place of `values` (`ValuesYAML`), and a namespace with empty metadata belongs to the application (`syncNamespace` in
- * controller/sync_namespace.go).
+ * takes the place of `values` (`ValuesYAML`), and a namespace with empty metadata belongs to the application (`syncNamespace`).
  */
 const MEANINGFUL_WHEN_ZERO = new Set([
   ...["automated", "enabled", "factor", "plugin", "retry", "revisionHistoryLimit", "managedNamespaceMetadata"],
