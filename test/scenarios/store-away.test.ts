@@ -261,6 +261,7 @@ describe.each(HOSTS)("the store on %s", (host) => {
     await bot.forge.mergeByHand(REPOSITORY, one, "bo");
     await bot.idle();
     expect(await bot.locked(one)).toEqual([]);
+    expect(bot.answers(one)[0]).toContain("**Status:** Not locked\n");
   });
 
   test("a lock that cannot be read keeps nobody from a turn for another one", async () => {

@@ -8,7 +8,7 @@ import type { ApplicationName } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import { nextTurn } from "../../core/model/collections.js";
 import type { Deployment } from "../../core/model/deployment.js";
-import { LeaseLost, only, StoredValueUnreadable } from "../../core/model/errors.js";
+import { ifReadable, LeaseLost, only, StoredValueUnreadable } from "../../core/model/errors.js";
 import { counted } from "../../core/model/host-words.js";
 import type { NextStep } from "../../core/model/next-step.js";
 import { INTERRUPTED } from "../../core/model/plan/cluster-check.js";
@@ -280,7 +280,7 @@ export async function showEnd(change: ChangeRequest, records: readonly Deploymen
     const next: NextStep = left
       ? { kind: "command", command: "rollback", applications: [], by: [] }
       : { kind: "none", because: change.state === "merged" ? "merged" : "closed" };
-    const rollout = change.state === "merged" ? await run.rollouts.find(change) : undefined;
+    const rollout = change.state === "merged" ? await ifReadable(run.rollouts.find(change), undefined) : undefined;
     const present = presentOf({ head: change.headRevision }, change, undefined, records);
     await writeEnd(change, next, rollout === undefined ? present : presentAfter(change, rollout), run);
   });

@@ -89,7 +89,7 @@ async function showMarked(mark: Mark, run: Run): Promise<Silent> {
       await remindIfDue(change, run);
     }
     if (shown?.read !== undefined) await startOnApproval(shown.read, run);
-    const rollout = change.state === "merged" ? await run.rollouts.find(change) : undefined;
+    const rollout = change.state === "merged" ? await ifReadable(run.rollouts.find(change), undefined) : undefined;
     if (rollout !== undefined) await showRollout(change, rollout, run);
     // The webhook of its close was lost, or it was marked right before.
     else if (change.state !== "open") await run.publisher.forget(ref);
