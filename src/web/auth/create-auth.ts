@@ -115,7 +115,7 @@ type Verdict =
   | { readonly kind: "left"; readonly reason: string }
   | { readonly kind: "unclear"; readonly reason: string };
 
-/** Asks the provider every 15 minutes about whoever uses a session: logs them out everywhere, or assigns roles that no admin set anew. */
+/** Asks the provider every 15 minutes about whoever uses a session. Logs out who may not log in any more; roles that no admin set follow. */
 class StandingChecks {
   /** When this replica last checked each account, in milliseconds since 1970. */
   readonly #seen = new LRUCache<string, number>({ maxSize: MOST_REMEMBERED, sizeCalculation: () => 1 });
