@@ -213,15 +213,17 @@ export class RedisMarkStore implements MarkStore {
     }
   }
 
-  /** What another version wrote is left to it. */
+  /** What another version wrote is left to it, and the next ones are taken in its place. */
   async take(now: Date, until: Date, most: number): Promise<readonly Mark[]> {
     const args = [now.getTime(), until.getTime(), most];
     const answer = takenMarks.parse(await this.connection.run((redis) => TAKE.run(redis, MARK_KEYS, args)));
-    return answer.flatMap((text, index) => {
+    const marks = answer.flatMap((text, index) => {
       const record = index % 2 === 0 ? markRecord.safeParse(parseJson(text)).data : undefined;
       if (record === undefined) return [];
       return [{ change: record.change, turn: record.turn, patient: answer[index + 1] === "1" }];
     });
+    const left = answer.length < 2 * most ? 0 : most - marks.length;
+    return left > 0 ? [...marks, ...(await this.take(now, until, left))] : marks;
   }
 
   remove(mark: Mark): Promise<void> {

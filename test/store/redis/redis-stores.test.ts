@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
 import { applicationName, repositoryName, revision } from "../../../src/core/model/brand.js";
-import type { ChangeRequestRef } from "../../../src/core/model/change-request.js";
+import { type ChangeRequestRef, identityKey } from "../../../src/core/model/change-request.js";
 import { StoredValueUnreadable, StoreUnavailable } from "../../../src/core/model/errors.js";
 import { LOCK_LIFETIME_MS, type LockRequest } from "../../../src/core/model/lock.js";
 import { PLAN_LIFETIME_MS } from "../../../src/core/model/plan/plan.js";
@@ -123,6 +123,14 @@ describe("what stands in Redis", () => {
     expect(await raw.zcard("svc:waiting:web")).toBe(2);
     expect(await stores.waiting.leave(web, holder)).toBe(true);
     expect(await stores.waiting.of(web)).toEqual([{ ...holder, number: 8 }]);
+  });
+
+  test("marks that another version wrote hold up none of those behind them", async () => {
+    for (const number of [1, 2, 3, 4]) await stores.marks.set([{ ...holder, number }], new Date(number));
+    const [key = ""] = await raw.keys("svc:*records");
+    for (const number of [1, 2, 3]) await raw.hset(key, identityKey({ ...holder, number }), JSON.stringify({ v: 2 }));
+    const taken = await stores.marks.take(new Date(10), new Date(1000), 1);
+    expect(taken.map(({ change }) => change.number)).toEqual([4]);
   });
 
   test("a plan lives for 30 days", async () => {
