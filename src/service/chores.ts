@@ -213,7 +213,7 @@ export async function tellPlanned(
     for (const change of shown.values()) {
       const plan = await ifReadable(plans.find(change), undefined);
       // Only the host knows the branch of one without a plan.
-      if (plan === undefined || plan.baseBranch === branch) await publisher.mark(change);
+      if (plan === undefined || plan.baseBranch === branch) await publisher.mark(change, { patient: true });
     }
   } catch (error) {
     log.warn(

@@ -209,7 +209,7 @@ test("what is marked while the store is away is marked once it is back, also if 
   const line = startLine(10);
   line.store.away = true;
   await line.publisher.mark(change(1));
-  await line.publisher.mark(change(1), new Date(line.clock.now().getTime() + 3600 * SECOND_MS));
+  await line.publisher.mark(change(1), { at: new Date(line.clock.now().getTime() + 3600 * SECOND_MS) });
   await line.publisher.touched(WEB, undefined, change(2));
   await line.publisher.touched(WEB);
   await line.publisher.concern(change(3), [API]);

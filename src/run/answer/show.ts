@@ -108,7 +108,8 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
     }
   });
   // A mark that is worked off is removed afterwards, and may be set again then.
-  if (shown.trueUntil !== undefined && options.unlessShown !== true) await run.publisher.mark(change, shown.trueUntil);
+  const { trueUntil: at } = shown;
+  if (at !== undefined && options.unlessShown !== true) await run.publisher.mark(change, { at });
   return shown;
 }
 
@@ -379,7 +380,7 @@ async function detectedOf(
   await run.publisher.concern(change, atMerge);
   const [rules, holds] = await Promise.all([settings.including(definedInOf(others)), run.holds.list()]);
   const [end] = others.flatMap((one) => holdsOn(one, holds).map(({ until }) => until)).sort();
-  if (end !== undefined) await run.publisher.mark(change, new Date(end));
+  if (end !== undefined) await run.publisher.mark(change, { at: new Date(end) });
   // A file that could not be read may hide an application, and only a plan asks for an approval or names a hold.
   if (found.length + notes.length > 0 || end || needsApproval(others, rules)) return awaiting(found, change, run);
   const missing = await missingForRules({ ...context, approvals: createApprovals(context) });

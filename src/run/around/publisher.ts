@@ -83,10 +83,11 @@ export class Publisher {
     return this.#next === undefined;
   }
 
-  /** Marks a change request, now or for a time at which what it shows changes by itself. Never throws. */
-  async mark(change: ChangeRequestRef, at?: Date): Promise<void> {
+  /** Marks a change request, now or for a time at which what it shows changes by itself. Never throws. @param patient Others did something. */
+  async mark(change: ChangeRequestRef, { at, patient = false }: { at?: Date; patient?: boolean } = {}): Promise<void> {
     const afterMs = at && Math.max(WAIT_MS, at.getTime() - this.parts.clock.now().getTime());
-    await this.#do(`change ${identityKey(change)} ${at?.getTime()}`, () => this.#set([change], { afterMs }));
+    const key = `change ${identityKey(change)} ${at?.getTime()} ${patient}`;
+    await this.#do(key, () => this.#set([change], { afterMs, patient }));
   }
 
   /** Marks whoever shows the state of one of these applications. Never throws. */

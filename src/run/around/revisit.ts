@@ -110,7 +110,7 @@ async function showMarked(mark: Mark, run: Run): Promise<Silent> {
   run.publisher.done(mark);
   const { trueUntil } = shown ?? {};
   // A hold that ended during this run was still shown by it.
-  if (trueUntil !== undefined && trueUntil > startedAt) await run.publisher.mark(ref, trueUntil);
+  if (trueUntil !== undefined && trueUntil > startedAt) await run.publisher.mark(ref, { at: trueUntil });
   return silent(shown?.planned === true ? "status-updated" : "nothing-to-update");
 }
 
