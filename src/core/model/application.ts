@@ -150,15 +150,9 @@ export function readSource(value: unknown, position: number, role: Source["role"
 export function readSourceAsWritten(value: unknown, position: number, role: Source["role"] = "plain"): Source {
   const source = isJsonObject(value) ? value : {};
   const { helm, kustomize, ...rest } = sourceSchema.parse(source);
-  const jsonnet = isJsonObject(source.directory) ? source.directory.jsonnet : undefined;
-  return {
-    position,
-    role,
-    ...rest,
-    helm,
-    kustomize,
-    jsonnet: isJsonObject(jsonnet) ? jsonnetSchema.parse(jsonnet) : NO_JSONNET,
-  };
+  const given = isJsonObject(source.directory) ? source.directory.jsonnet : undefined;
+  const jsonnet = isJsonObject(given) ? jsonnetSchema.parse(given) : NO_JSONNET;
+  return { position, role, ...rest, helm, kustomize, jsonnet };
 }
 
 /** `spec.project`; Argo CD reads an empty one as `default`. */
@@ -277,7 +271,7 @@ function isZero(value: Json): boolean {
   return isJsonObject(value) ? Object.keys(value).length === 0 : value === "" || value === 0 || value === false;
 }
 
-/** The unchanged `spec` of an Application resource. `application-spec.ts` reads its sources. */
+/** The unchanged `spec` of an Application resource. */
 export type ApplicationSpec = JsonObject;
 
 /** An Application, live or from a file. */
