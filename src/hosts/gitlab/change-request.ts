@@ -144,6 +144,8 @@ function changeOf(
   change: ChangeRequestRef,
   at: Pick<ChangeRequest, "baseRevision" | "mergeBase">,
 ): ChangeRequest {
+  // After a fast-forward, the target branch has the head itself, unless GitLab has rebased it right before.
+  const forwarded = at.mergeBase === merge.sha ? merge.sha : undefined;
   return {
     host: "hostb",
     repository: change.repository,
@@ -160,8 +162,7 @@ function changeOf(
     defaultBranch: project.default_branch ?? merge.target_branch,
     headRevision: merge.sha,
     ...at,
-    // After a fast-forward, the head itself is on the target branch.
-    ...(merge.state === "merged" ? { mergedAs: merge.merge_commit_sha ?? merge.squash_commit_sha ?? merge.sha } : {}),
+    ...(merge.state === "merged" ? { mergedAs: merge.merge_commit_sha ?? merge.squash_commit_sha ?? forwarded } : {}),
     pipeline: merge.head_pipeline?.id.toString(),
     mergeability: mergeabilityOf(merge),
     repositoryUrls: [

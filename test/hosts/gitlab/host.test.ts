@@ -20,7 +20,12 @@ import {
 interceptRequests();
 
 describe("facts of a merge request", () => {
-  function answerFacts(api: nock.Scope, changes: Record<string, unknown> = {}, path = "acme/platform/gitops") {
+  function answerFacts(
+    api: nock.Scope,
+    changes: Record<string, unknown> = {},
+    path = "acme/platform/gitops",
+    mergeBase: string = FORK_POINT,
+  ) {
     api.get(MERGE_REQUEST).reply(200, mergeRequest(changes));
     api.get(PROJECT).reply(200, {
       path_with_namespace: path,
@@ -33,7 +38,7 @@ describe("facts of a merge request", () => {
     api
       .get(`/projects/${encodeURIComponent(path)}/repository/merge_base`)
       .query({ "refs[]": [BASE, HEAD] })
-      .reply(200, { id: FORK_POINT });
+      .reply(200, { id: mergeBase });
   }
 
   test("come from four reads", async () => {
@@ -67,6 +72,17 @@ describe("facts of a merge request", () => {
     const { host, api } = gitlabUnderTest();
     answerFacts(api, changes);
     expect(await host.getChangeRequest(ref)).toMatchObject(expected);
+  });
+
+  test.each([
+    ["a merge commit", { merge_commit_sha: OTHER }, FORK_POINT, OTHER],
+    ["the commit of a squash", { squash_commit_sha: OTHER }, FORK_POINT, OTHER],
+    ["the head, where the target branch has it after a fast-forward", {}, HEAD, HEAD],
+    ["no commit, where GitLab has rebased the head before the fast-forward", {}, FORK_POINT, undefined],
+  ])("name %s as what holds the merge", async (_, commits, mergeBase, mergedAs) => {
+    const { host, api } = gitlabUnderTest();
+    answerFacts(api, { state: "merged", merge_commit_sha: null, ...commits }, undefined, mergeBase);
+    expect((await host.getChangeRequest(ref)).mergedAs).toBe(mergedAs);
   });
 
   test("wait until GitLab has prepared the diff", async () => {
