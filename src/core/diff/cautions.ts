@@ -281,13 +281,16 @@ const DELETED_WHEN: ReadonlyMap<string, string> = new Map([
  */
 function hookDeletion(identity: ManifestIdentity, base: JsonObject | undefined, head: JsonObject): readonly Caution[] {
   if (identity.name === "") return [];
-  if (syncHookTypes(head).length === 0) {
+  const types = syncHookTypes(head);
+  if (types.length === 0) {
     // What the cluster has under its name counts as an object that left git (`Reconcile` of gitops-engine).
     const why = "since it is a hook that no sync runs";
     return base === undefined ? lostIfThere(identity, head, " in a sync that prunes", why) : [];
   }
-  const policies = deletePoliciesOf(head);
-  const when = [...DELETED_WHEN].find(([policy]) => policies.includes(policy))?.[1] ?? "";
+  // No sync that succeeds creates it anew.
+  const isLate = types.join() === "SyncFail";
+  const policies = deletePoliciesOf(head).filter((policy) => !(isLate && policy === "BeforeHookCreation"));
+  const when = [...DELETED_WHEN].find(([policy]) => policies.includes(policy))?.[1] ?? " if the sync fails";
   const isFirst = policies.includes("BeforeHookCreation");
   if (base === undefined) return lostIfThere(identity, head, isFirst ? FIRST : when, "since it is a hook");
   const [becomes, taken] = [!isHook(base), takenAlong(identity, base)];
@@ -295,7 +298,7 @@ function hookDeletion(identity: ManifestIdentity, base: JsonObject | undefined, 
   const title = titleOf(identity);
   const what = `deletes ${isFirst ? "and recreates " : ""}${title}`;
   // Until its phase comes, it counts in the cluster as an object that left git.
-  const isPruned = becomes && !isFirst && !syncHookTypes(head).includes("PreSync");
+  const isPruned = becomes && !isFirst && !types.includes("PreSync");
   const also = isPruned ? ", and in any case in a sync that prunes" : "";
   const why = `since it ${becomes ? "becomes" : "is"} a hook${taken === undefined ? "" : `: ${taken}`}`;
   return [dangerous(RANK.replaced, `deletes ${title}${when}${also}, ${why}`, what, "lost")];

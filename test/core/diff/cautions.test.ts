@@ -480,6 +480,13 @@ describe("what becomes a hook, or is one", () => {
       `deletes ${DATA}`,
     ],
     [
+      "run by no sync that succeeds",
+      claim({}),
+      hook({ "argocd.argoproj.io/hook": "SyncFail" }),
+      `deletes ${DATA} if the sync fails, and in any case in a sync that prunes, since it becomes a hook: ${LOST}`,
+      `deletes ${DATA}`,
+    ],
+    [
       "a hook whose policy changes",
       hook(policy("HookFailed")),
       hook(presync),
