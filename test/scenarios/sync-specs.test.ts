@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import type { Deployment } from "../../src/core/model/deployment.js";
 import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
 import { applicationResource, asYaml, changeOf, configMap } from "./resources.js";
 
@@ -136,6 +137,25 @@ describe.each(HOSTS)("a sync of a changed definition on %s", (host) => {
     expect(pathOf(bot)).toBe(command === "sync" ? "apps/moved" : "apps/web");
   });
 
+  test("a definition that Argo CD does not take, and does not show any more, may have to be put back", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web"));
+    const { deployments } = bot.stores;
+    const save = deployments.save.bind(deployments);
+    Object.assign(deployments, {
+      save: (record: Deployment) => {
+        const path = /\/applications\/web(?:\/spec)?$/;
+        bot.argocd.faults.add({ path, fault: { kind: "status", status: 403, body: "{}" } });
+        return save(record);
+      },
+    });
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toMatch(
+      /Whether its definition has to be put back is not known \([^\n]*\): once the cause is gone, run the sync command again/,
+    );
+    expect(pathOf(bot)).toBe("apps/web");
+  });
+
   test("a definition that Argo CD does not show while its Kubernetes is away counts as written, and is put back later", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(bot.moved("web"));
@@ -145,7 +165,9 @@ describe.each(HOSTS)("a sync of a changed definition on %s", (host) => {
     });
     bot.expectChanges("update web", "sync web");
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toMatch(/Its definition could not be put back \([^\n]*may not reach its Kubernetes\)/);
+    expect(bot.lastComment(one)).toMatch(
+      /definition has to be put back is not known \([^\n]*may not reach its Kubernetes\)/,
+    );
     expect(await bot.stores.deployments.ofChange(bot.ref(one))).toMatchObject([{ outcome: "failed" }]);
     bot.argocd.faults.clear();
     await bot.comment(one, "svc rollback");

@@ -261,6 +261,7 @@ export async function restoreSpec(
   { change, deployer, host, hostWords, log }: Pick<DeployContext, "change" | "deployer" | "host" | "hostWords" | "log">,
 ): Promise<Restored> {
   const { short } = hostWords[change.host];
+  let problem = "whether its definition has to be put back is not known";
   try {
     const now = await deployer.findApplication(live.name);
     if (now !== undefined && specEqual(now.spec, live.spec)) return { kind: "restored", sentence: undefined };
@@ -274,12 +275,13 @@ export async function restoreSpec(
         sentence: `its definition is the one of this ${short}, which was merged meanwhile, and stays`,
       };
     }
+    problem = "its definition could not be put back";
     await deployer.updateSpec(now, live.spec);
     return { kind: "restored", sentence: `its definition was put back to what it was before this ${command}` };
   } catch (error) {
     log.error({ application: live.name, err: error }, "could not restore the definition");
     const ways = command === "sync" ? "sync command again, or the rollback command" : "rollback command again";
-    const sentence = `its definition could not be put back (${safeMessage(error)}): once the cause is gone, run the ${ways}, or restore it in Argo CD`;
+    const sentence = `${problem} (${safeMessage(error)}): once the cause is gone, run the ${ways}, or restore it in Argo CD`;
     return { kind: "written", sentence };
   }
 }
