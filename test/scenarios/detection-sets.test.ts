@@ -70,6 +70,10 @@ describe.each(HOSTS)("ApplicationSet expansion on %s", (host) => {
     for (const [name, options] of Object.entries(others)) {
       bot.argocd.addApplicationSet({ ...shopsResource(url, mixed("other", options)), metadata: { name } });
     }
+    const { scmProvider } = listing("acme");
+    const filters = [{ pathsExist: ["deploy/{{ .name }}.d"] }];
+    const templated = { matrix: { generators: [names("de"), { scmProvider: { ...scmProvider, filters } }] } };
+    bot.argocd.addApplicationSet({ ...shopsResource(url, templated), metadata: { name: "by-name" } });
     const one = await bot.open({ ...changeOf(["web"]), "deploy/enabled": null });
     expect(bot.lastComment(one)).toContain("### ApplicationSet: `shops`\n\n**Changes:** could not be previewed");
     expect(bot.lastComment(one)).toContain("chooses repositories by a path that comes or goes here");
@@ -81,6 +85,10 @@ describe.each(HOSTS)("ApplicationSet expansion on %s", (host) => {
     expect(bot.seen(one).state).toBe("open");
     const two = await bot.open({ "deploy/enabled": "still", "deploy/more": "1" });
     expect(bot.lastComment(two)).not.toContain("ApplicationSet");
+    const three = await bot.open({ "deploy/de.d/enabled": "yes" });
+    expect(bot.lastComment(three)).toContain("### ApplicationSet: `by-name`\n\n**Changes:** could not be previewed");
+    const four = await bot.open({ "deploy/enabled": "again", "deploy/other": "2" });
+    expect(bot.lastComment(four)).not.toContain("ApplicationSet");
   });
 
   test("sets that cannot be listed hide no application, and it is told", async () => {

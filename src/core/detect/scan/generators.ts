@@ -2,7 +2,7 @@ import type { ApplicationSet } from "../../model/application.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { isJsonObject, isList, type Json, type JsonObject, objectsIn, stringsIn } from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
-import { cleanPath } from "../tree/repository-path.js";
+import { cleanPath, parentOf } from "../tree/repository-path.js";
 
 type Listed = Pick<ChangeRequest, "repository" | "baseBranch" | "defaultBranch">;
 
@@ -13,7 +13,22 @@ type Listed = Pick<ChangeRequest, "repository" | "baseBranch" | "defaultBranch">
  */
 export function choosesByPath(set: ApplicationSet, change: Listed, [base, head]: readonly RepositoryTree[]): boolean {
   return generatorsOf(set, "scmProvider").some(
-    (scm) => mayList(scm, change) && pathsIn(scm.filters).some((path) => isAt(path, base) !== isAt(path, head)),
+    (scm) => mayList(scm, change) && pathsIn(scm.filters).some((path) => comesOrGoes(path, base, head)),
+  );
+}
+
+/** @param path may be a template, which gets what another generator of a matrix yields. */
+function comesOrGoes(path: string, base: RepositoryTree | undefined, head: RepositoryTree | undefined): boolean {
+  const differs = (at: string) => isAt(at, base) !== isAt(at, head);
+  if (!path.includes("{{")) return differs(path);
+  const [start, end] = [path.slice(0, path.indexOf("{{")), path.slice(path.lastIndexOf("}}") + 2)];
+  return [base, head].some((tree) =>
+    tree?.entriesIn("").some((entry) => {
+      for (let at = entry.path; at !== ""; at = parentOf(at)) {
+        if (at.startsWith(start) && at.endsWith(end) && differs(at)) return true;
+      }
+      return false;
+    }),
   );
 }
 
