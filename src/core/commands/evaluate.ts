@@ -2,7 +2,6 @@ import { checksFor } from "../../config/rules/rule-match.js";
 import type { RenderFacts } from "../diff/diff-task.js";
 import { definitionDiff, NO_DIFFERENCE } from "../diff/manifest-diff.js";
 import { type WhyWithheld, withholdingOf } from "../facts/approval.js";
-import { keptAlive, type KeptSource } from "../facts/pruned.js";
 import { isAutoSynced, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
@@ -36,6 +35,7 @@ import type { Previewed } from "../render/preview.js";
 import { createRenderLine, type RenderedSides, type RenderSource } from "../render/render.js";
 import { directMember } from "../survey/members.js";
 import type { Previews } from "../survey/previews.js";
+import { keptAlive, type KeptSource } from "../survey/survey-afresh.js";
 import type { Locking } from "./locks.js";
 import { cautionOf, type Questions, warningsOf } from "./plan-warnings.js";
 

@@ -1,12 +1,11 @@
 import { isNeverPruned } from "../diff/cautions.js";
-import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
 import { type Application, destinationOf, IN_CLUSTER, isAutoSynced } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, changeRequestRef } from "../model/change-request.js";
 import { allInTurns, groupedBy } from "../model/collections.js";
 import type { Deployment } from "../model/deployment.js";
 import { definedWith, type Member } from "../model/effect.js";
-import { DeployerFailure, ifReadable, only } from "../model/errors.js";
+import { ifReadable } from "../model/errors.js";
 import type { JsonObject } from "../model/json.js";
 import { type Plan, tellsReach, unplanned } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
@@ -27,52 +26,6 @@ interface LeftOverSource extends Pick<Stoppable, "signal"> {
     | "listApplications"
     | "listApplicationSets"
   >;
-}
-
-export interface KeptSource extends Pick<Stoppable, "signal"> {
-  readonly deployer: Pick<Deployer, "findApplicationSet" | "listApplications" | "listApplicationSets">;
-}
-
-type Kept = Pick<RenderedChild, "name" | "stays">;
-
-/** The same, but that Prune=false of the target branch keeps only what has it in the cluster as well: Argo CD reads it there. */
-export async function keptAlive(
-  facts: RenderFacts,
-  parent: ApplicationName,
-  { deployer, signal }: KeptSource,
-): Promise<RenderFacts> {
-  const kept: readonly Kept[] = [...facts.children, ...facts.sameSets].filter(({ stays }) => stays !== undefined);
-  if (kept.length === 0) return facts;
-  const [applications, sets] = await Promise.all([
-    deployer.listApplications(signal),
-    deployer.listApplicationSets(signal),
-  ]);
-  const below = applications.filter((one) => one.parent === parent);
-  const setsBelow = sets.filter((one) => one.parent === parent && kept.some(({ name }) => name === one.name));
-  // A list has no annotations of sets.
-  const found = await allInTurns(setsBelow, (one) =>
-    deployer.findApplicationSet(one, signal).catch(only(DeployerFailure, () => undefined)),
-  );
-  const goes = ({ name, stays }: Kept, live: readonly (readonly [string, JsonObject | undefined])[]) => {
-    const same = live.filter(([one]) => one === name);
-    return stays !== undefined && !(same.length > 0 && same.every(([, manifest]) => isNeverPruned(manifest, stays)));
-  };
-  const isGone = (one: Kept) =>
-    goes(
-      one,
-      below.map((live) => [live.resourceName, asManifest(live)]),
-    );
-  const isSetGone = (one: Kept) =>
-    goes(
-      one,
-      setsBelow.map(({ name }, at) => [name, found[at]?.resource]),
-    );
-  return {
-    ...facts,
-    children: facts.children.map((one) => (isGone(one) ? { ...one, head: undefined, changed: true } : one)),
-    sets: [...facts.sets, ...facts.sameSets.filter(isSetGone).map((one) => ({ ...one, head: undefined }))],
-    sameSets: facts.sameSets.filter((one) => !isSetGone(one)),
-  };
 }
 
 /** The Applications and ApplicationSets of Argo CD's own by what applies them, whatever address that has for its cluster. */

@@ -1,13 +1,15 @@
 import { type AffectedApplication, detect, type Detection, scanSides } from "../detect/scan/affected.js";
 import { isSameSet } from "../detect/scan/application-sets.js";
+import { isNeverPruned } from "../diff/cautions.js";
 import type { RenderedChild, RenderedSet, RenderFacts } from "../diff/diff-task.js";
 import { type Application, type ApplicationSet, digestOf, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
-import { mapInTurns, nextTurn } from "../model/collections.js";
+import { allInTurns, mapInTurns, nextTurn } from "../model/collections.js";
 import { isDeployedAt } from "../model/deployment.js";
 import { type Effect, NO_EFFECT } from "../model/effect.js";
-import { jsonEqual } from "../model/json.js";
+import { DeployerFailure, only } from "../model/errors.js";
+import { jsonEqual, type JsonObject } from "../model/json.js";
 import { type ApplicationPlan, isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { OpenedChange, Stoppable } from "../ports/context.js";
@@ -157,6 +159,52 @@ export async function withTakenBack(
     });
     return [name, { ...facts, children: [...facts.children, ...children], sets: [...facts.sets, ...sets] }];
   });
+}
+
+export interface KeptSource extends Pick<Stoppable, "signal"> {
+  readonly deployer: Pick<Deployer, "findApplicationSet" | "listApplications" | "listApplicationSets">;
+}
+
+type Kept = Pick<RenderedChild, "name" | "stays">;
+
+/** The same, but that Prune=false of the target branch keeps only what has it in the cluster as well: Argo CD reads it there. */
+export async function keptAlive(
+  facts: RenderFacts,
+  parent: ApplicationName,
+  { deployer, signal }: KeptSource,
+): Promise<RenderFacts> {
+  const kept: readonly Kept[] = [...facts.children, ...facts.sameSets].filter(({ stays }) => stays !== undefined);
+  if (kept.length === 0) return facts;
+  const [applications, sets] = await Promise.all([
+    deployer.listApplications(signal),
+    deployer.listApplicationSets(signal),
+  ]);
+  const below = applications.filter((one) => one.parent === parent);
+  const setsBelow = sets.filter((one) => one.parent === parent && kept.some(({ name }) => name === one.name));
+  // A list has no annotations of sets.
+  const found = await allInTurns(setsBelow, (one) =>
+    deployer.findApplicationSet(one, signal).catch(only(DeployerFailure, () => undefined)),
+  );
+  const goes = ({ name, stays }: Kept, live: readonly (readonly [string, JsonObject | undefined])[]) => {
+    const same = live.filter(([one]) => one === name);
+    return stays !== undefined && !(same.length > 0 && same.every(([, manifest]) => isNeverPruned(manifest, stays)));
+  };
+  const isGone = (one: Kept) =>
+    goes(
+      one,
+      below.map((live) => [live.resourceName, { metadata: { annotations: live.annotations } }]),
+    );
+  const isSetGone = (one: Kept) =>
+    goes(
+      one,
+      setsBelow.map(({ name }, at) => [name, found[at]?.resource]),
+    );
+  return {
+    ...facts,
+    children: facts.children.map((one) => (isGone(one) ? { ...one, head: undefined, changed: true } : one)),
+    sets: [...facts.sets, ...facts.sameSets.filter(isSetGone).map((one) => ({ ...one, head: undefined }))],
+    sameSets: facts.sameSets.filter((one) => !isSetGone(one)),
+  };
 }
 
 /** The plan of an application with its effect, and with the sets that its sync changes although both sides define them in the same way. */

@@ -332,3 +332,50 @@ export function addGeneratePaths(
     if (hasGlob(directory)) into.addPattern(directory);
   }
 }
+
+/**
+ * Returns the variables of Argo CD's build environment that depend on the definition only, and not on a revision.
+ * https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/
+ */
+export function buildEnvironment(
+  application: Pick<Application, "name" | "spec">,
+  sourcePath: string,
+): ReadonlyMap<string, string> {
+  const { destination, project } = application.spec;
+  return new Map([
+    ["ARGOCD_APP_NAME", instanceNameOf(application.name)],
+    ["ARGOCD_APP_NAMESPACE", isJsonObject(destination) ? textOf(destination.namespace) : ""],
+    ["ARGOCD_APP_PROJECT_NAME", textOf(project) || "default"],
+    ["ARGOCD_APP_SOURCE_PATH", sourcePath],
+  ]);
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+/**
+ * Fills in the variables that svc knows, in two readings, since it does not know which of the others Argo CD knows at the render:
+ * one leaves them as they are, and one leaves them out, as Go's `os.Expand` does with those that nobody knows and with broken ones.
+ */
+export function withVariables(text: string, known: ReadonlyMap<string, string>): readonly string[] {
+  const filled = replaced(text, [/\$(?:\{([^}]*)\}|(\w+))/g, /\$()(\w+)/g], (whole, braced, plain) => {
+    return known.get(braced || plain) ?? whole;
+  });
+  const others = [/\$(\$|\{[^}]*\}|\{|[\d*#@!?-]|[A-Za-z_]\w*)/g, /\$(\$|\{|[\d*#@!?-]|[A-Za-z_]\w*)/g] as const;
+  return [filled, replaced(filled, others, (_, name) => (name === "$" ? "$" : ""))];
+}
+
+/**
+ * Replaces what the first pattern matches up to the last closing brace, and what the second matches behind it, where looking for the
+ * end of each `${` would take time by the square of the length.
+ */
+function replaced(
+  text: string,
+  [closed, open]: readonly [RegExp, RegExp],
+  by: (whole: string, first: string, second: string) => string,
+): string {
+  const end = text.lastIndexOf("}") + 1;
+  const replace = (whole: string, first = "", second = "") => by(whole, first, second);
+  return text.slice(0, end).replace(closed, replace) + text.slice(end).replace(open, replace);
+}

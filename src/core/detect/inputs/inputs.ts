@@ -1,8 +1,8 @@
 import { type Application, readSourceAsWritten, type Source, sourcesOf } from "../../model/application.js";
-import { instanceNameOf, type Revision } from "../../model/brand.js";
+import type { Revision } from "../../model/brand.js";
 import type { ChangedPaths } from "../../model/collections.js";
 import type { FoundInputs, InputPart, InputSet } from "../../model/input-set.js";
-import { isJsonObject, type Json, misspelledMember } from "../../model/json.js";
+import { misspelledMember } from "../../model/json.js";
 import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
 import {
   ATTRIBUTES_FILE,
@@ -16,6 +16,7 @@ import {
 import { mayBeAddress } from "../tree/repository-url.js";
 import {
   addGeneratePaths,
+  buildEnvironment,
   fixedPart,
   generatePathEntries,
   type InputCollector,
@@ -23,8 +24,9 @@ import {
   mostSteps,
   overrideFilesOf,
   withMatches,
+  withVariables,
 } from "./input-set.js";
-import { addJsonnetInputs, withVariables } from "./jsonnet-inputs.js";
+import { addJsonnetInputs } from "./jsonnet-inputs.js";
 import { addChartDependencies, addKustomizeInputs, hasKustomization } from "./tool-inputs.js";
 
 /**
@@ -123,7 +125,7 @@ function readInputs(application: Application, positions: readonly number[], tree
 
 async function addOptionInputs(
   layers: readonly Source[],
-  { path, environment }: { readonly path: string; readonly environment: BuildEnvironment },
+  { path, environment }: { readonly path: string; readonly environment: ReadonlyMap<string, string> },
   tree: RepositoryTree,
   into: InputCollector,
 ): Promise<void> {
@@ -284,7 +286,7 @@ interface HelmReader {
   readonly sources: readonly Source[];
   /** Positions of the sources in this repository. */
   readonly positions: readonly number[];
-  readonly environment: BuildEnvironment;
+  readonly environment: ReadonlyMap<string, string>;
 }
 
 /**
@@ -326,28 +328,8 @@ function addFile(path: string, into: InputCollector): void {
   else if (hasGlob(path)) into.addPattern(path);
 }
 
-/** Values of `$NAME` and `${NAME}` in paths of value files, as far as they are known before rendering. */
-type BuildEnvironment = ReadonlyMap<string, string>;
-
-/**
- * Returns the variables of Argo CD's build environment that depend on the definition only, and not on a revision.
- * https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/
- */
-export function buildEnvironment(
-  application: Pick<Application, "name" | "spec">,
-  sourcePath: string,
-): BuildEnvironment {
-  const { destination, project } = application.spec;
-  return new Map([
-    ["ARGOCD_APP_NAME", instanceNameOf(application.name)],
-    ["ARGOCD_APP_NAMESPACE", isJsonObject(destination) ? textOf(destination.namespace) : ""],
-    ["ARGOCD_APP_PROJECT_NAME", textOf(project) || "default"],
-    ["ARGOCD_APP_SOURCE_PATH", sourcePath],
-  ]);
-}
-
 /** Undefined if the text names an unknown variable. */
-function substitute(text: string, environment: BuildEnvironment): string | undefined {
+function substitute(text: string, environment: ReadonlyMap<string, string>): string | undefined {
   const unknown: string[] = [];
   const substituted = text.replace(/\$(?:\{([^}]*)\}|(\w+)|.?)/gs, (whole, braced?: string, plain?: string) => {
     if (whole === "$$") return "$";
@@ -356,10 +338,6 @@ function substitute(text: string, environment: BuildEnvironment): string | undef
     return value ?? "";
   });
   return unknown.length === 0 ? substituted : undefined;
-}
-
-function textOf(value: Json | undefined): string {
-  return typeof value === "string" ? value : "";
 }
 
 const DEEP = "a path that it reads is below more folders than svc looks at";

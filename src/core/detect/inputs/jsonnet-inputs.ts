@@ -75,32 +75,6 @@ export async function addJsonnetInputs(
   }
 }
 
-/**
- * Fills in the variables that svc knows, in two readings, since it does not know which of the others Argo CD knows at the render:
- * one leaves them as they are, and one leaves them out, as Go's `os.Expand` does with those that nobody knows and with broken ones.
- */
-export function withVariables(text: string, known: ReadonlyMap<string, string>): readonly string[] {
-  const filled = replaced(text, [/\$(?:\{([^}]*)\}|(\w+))/g, /\$()(\w+)/g], (whole, braced, plain) => {
-    return known.get(braced || plain) ?? whole;
-  });
-  const others = [/\$(\$|\{[^}]*\}|\{|[\d*#@!?-]|[A-Za-z_]\w*)/g, /\$(\$|\{|[\d*#@!?-]|[A-Za-z_]\w*)/g] as const;
-  return [filled, replaced(filled, others, (_, name) => (name === "$" ? "$" : ""))];
-}
-
-/**
- * Replaces what the first pattern matches up to the last closing brace, and what the second matches behind it, where looking for the
- * end of each `${` would take time by the square of the length.
- */
-function replaced(
-  text: string,
-  [closed, open]: readonly [RegExp, RegExp],
-  by: (whole: string, first: string, second: string) => string,
-): string {
-  const end = text.lastIndexOf("}") + 1;
-  const replace = (whole: string, first = "", second = "") => by(whole, first, second);
-  return text.slice(0, end).replace(closed, replace) + text.slice(end).replace(open, replace);
-}
-
 function isCode(path: string): boolean {
   return /\.(?:jsonnet|libsonnet)$/.test(path);
 }

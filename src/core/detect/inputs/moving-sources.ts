@@ -8,9 +8,8 @@ import type { Commits } from "../../ports/context.js";
 import type { Snapshot } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
 import { canonicalRepository, isOwnRepository, redactUserInfo, servedByApi } from "../tree/repository-url.js";
-import { kustomizeEntries, touchedPaths, touches } from "./input-set.js";
-import { buildEnvironment, inputsAtAny } from "./inputs.js";
-import { withVariables } from "./jsonnet-inputs.js";
+import { buildEnvironment, kustomizeEntries, touchedPaths, touches, withVariables } from "./input-set.js";
+import { inputsAtAny } from "./inputs.js";
 
 /** What decides which sources a change request moves. */
 export type Branches = Pick<
