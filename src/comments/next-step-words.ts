@@ -1,6 +1,7 @@
 import { nameable } from "../core/commands/parse-command.js";
 import { type ApplicationName, type Revision, shortRevision } from "../core/model/brand.js";
-import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
+import { type ChangeRequest, type ChangeRequestRef, identityKey } from "../core/model/change-request.js";
+import { groupedBy } from "../core/model/collections.js";
 import type { HoldOf } from "../core/model/hold.js";
 import { counted, type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
@@ -23,7 +24,7 @@ type Reader = Pick<ChangeRequest, "host" | "repository">;
 export function nextStepPieces(step: NextStep, change: Reader, words: HostWords): readonly Piece[] {
   switch (step.kind) {
     case "command":
-      return [...commandClause(step, words), ...(step.held ?? []).flatMap(restPieces)];
+      return [...commandClause(step, words), ...together(step.held ?? []).flatMap(restPieces)];
     case "mend":
       return mendPieces(step, change, words);
     case "later":
@@ -50,9 +51,9 @@ export function nextStepPieces(step: NextStep, change: Reader, words: HostWords)
     case "checks":
       return checksPieces(step, words);
     case "wait":
-      return ["wait for ", ...listedPieces(step.locks.map((lock) => holderPieces(lock, change, words)))];
+      return ["wait for ", ...listedPieces(holdersOf(step.locks, change, words), "; ")];
     case "held":
-      return listedPieces(step.holds.map(heldPieces));
+      return listedPieces(together(step.holds).map(heldPieces), "; ");
     case "stage":
       return stagePieces(step, words);
     case "none":
@@ -243,36 +244,35 @@ function checksPieces(
   return [...fix, ", or ", ...go, " once a member of ", by, " has approved ", { commit }];
 }
 
-function holderPieces({ application, holder, user }: Lock, change: Reader, words: HostWords): readonly Piece[] {
-  return [
-    { text: `${referenceTo(holder, change, words)} (${user})`, about: holder },
-    ", which has locked ",
-    { code: application },
-  ];
+/** Each change request that holds some of the locks, with these. */
+function holdersOf(locks: readonly Lock[], change: Reader, words: HostWords): readonly (readonly Piece[])[] {
+  const byHolder = groupedBy(locks, ({ holder, user }) => `${identityKey(holder)} ${user}`);
+  return [...byHolder.values()].map((some): readonly Piece[] => {
+    const [{ holder, user }] = some;
+    const who = { text: `${referenceTo(holder, change, words)} (${user})`, about: holder };
+    return [who, ", which has locked ", ...named(some.map(({ application }) => application))];
+  });
 }
 
-function heldPieces({ application, by, reason, until }: HoldOf): readonly Piece[] {
-  const whose = { text: `${by}'s` };
-  return [
-    `wait until ${fullMinuteText(new Date(until))}, when `,
-    whose,
-    " hold of ",
-    { code: application },
-    ...endPieces(reason),
-  ];
+type Alike = readonly [HoldOf, ...HoldOf[]];
+
+/** What one hold says of several applications. */
+function together(holds: readonly HoldOf[]): readonly Alike[] {
+  return [...groupedBy(holds, ({ by, reason, until }) => JSON.stringify([by, reason, until])).values()];
+}
+
+function heldPieces(alike: Alike): readonly Piece[] {
+  return endPieces(alike, [" of ", ...named(alike.map(({ application }) => application))]);
 }
 
 /** What a hold leaves for later, as the end of a sentence on what can be deployed now. */
-function restPieces({ application, by, reason, until }: HoldOf): readonly Piece[] {
-  const whose = { text: `${by}'s` };
-  return [
-    "; for ",
-    { code: application },
-    `, wait until ${fullMinuteText(new Date(until))}, when `,
-    whose,
-    " hold",
-    ...endPieces(reason),
-  ];
+function restPieces(alike: Alike): readonly Piece[] {
+  return ["; for ", ...named(alike.map(({ application }) => application)), ", ", ...endPieces(alike, [])];
+}
+
+function endPieces([{ by, reason, until }]: Alike, of: readonly Piece[]): readonly Piece[] {
+  const start = [`wait until ${fullMinuteText(new Date(until))}, when `, { text: `${by}'s` }, " hold"];
+  return [...start, ...of, " (", { text: reason }, ") ends, or have it released"];
 }
 
 function stagePieces(step: Extract<NextStep, { kind: "stage" }>, words: HostWords): readonly Piece[] {
@@ -292,19 +292,15 @@ function stagePieces(step: Extract<NextStep, { kind: "stage" }>, words: HostWord
   ];
 }
 
-function endPieces(reason: string): readonly Piece[] {
-  return [" (", { text: reason }, ") ends, or have it released"];
-}
-
 const MOST_NAMES = 5;
 
 function named(names: readonly ApplicationName[]): readonly Piece[] {
   return listedPieces(names.map((name) => [{ code: name }]));
 }
 
-function listedPieces(items: readonly (readonly Piece[])[]): readonly Piece[] {
+function listedPieces(items: readonly (readonly Piece[])[], between = ", "): readonly Piece[] {
   const more = items.length - MOST_NAMES;
-  const shown = items.slice(0, MOST_NAMES).flatMap((item, index) => (index === 0 ? item : [", ", ...item]));
+  const shown = items.slice(0, MOST_NAMES).flatMap((item, index) => (index === 0 ? item : [between, ...item]));
   return more > 0 ? [...shown, ` and ${more} more`] : shown;
 }
 

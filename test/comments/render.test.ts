@@ -157,6 +157,24 @@ test("a hold is told until the first full minute at which it is over", () => {
   expect(holdClause(hold)).toContain("until 2026-03-01 18:01 UTC");
 });
 
+test("applications of one hold are named together, and holds apart from each other", () => {
+  const [one, other] = ["2026-03-01T18:00:00.000Z", "2026-03-01T19:00:00.000Z"];
+  const holds = [
+    { application: api, reason: "a migration", by: "olga", until: one },
+    { application: web, reason: "a migration", by: "olga", until: one },
+    { application: applicationName("shop"), reason: "an incident", by: "bo", until: other },
+  ];
+  expect(nextStepClause({ kind: "held", holds }, change, WORDS.hosta)).toBe(
+    "wait until 2026-03-01 18:00 UTC, when olga's hold of `api`, `web` (a migration) ends, or have it released; " +
+      "wait until 2026-03-01 19:00 UTC, when bo's hold of `shop` (an incident) ends, or have it released",
+  );
+  const step = { kind: "command", command: "sync", applications: [], by: [], held: holds } as const;
+  expect(nextStepClause(step, change, WORDS.hosta)).toBe(
+    "comment `svc sync`; for `api`, `web`, wait until 2026-03-01 18:00 UTC, when olga's hold (a migration) ends, or have it released; " +
+      "for `shop`, wait until 2026-03-01 19:00 UTC, when bo's hold (an incident) ends, or have it released",
+  );
+});
+
 describe("the answers to commands", () => {
   test.each<[string, CommandResult]>([
     ["sync", synced({ merge: MERGE })],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, SHORT, startBot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, SIGIL, startBot } from "./bot.js";
 import { changeOf, configMap } from "./resources.js";
 
 describe.each(HOSTS)("the next step on %s", (host) => {
@@ -77,6 +77,15 @@ describe.each(HOSTS)("the next step on %s", (host) => {
       );
       expect(bot.lastComment(two)).not.toMatch(/Run the plan|svc plan/);
     }
+  });
+
+  test("where another PR holds several locks names that PR once", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web", "api"]));
+    const two = await bot.open(changeOf(["web", "api"], "3"), { by: "bo" });
+    await bot.comment(two, "svc sync", "bo");
+    const text = bot.lastComment(two).replace(/\(<[^>]*>\)/g, "");
+    expect(text).toContain(`Wait for [${SHORT[host]} ${SIGIL[host]}${one} (ana)], which has locked \`api\`, \`web\`.`);
   });
 
   test("where Argo CD was away for the plan is another plan, and nothing is said to have changed since", async () => {
