@@ -190,7 +190,7 @@ function paragraphsOf(
         narrower(refusal.others, words, command),
       ];
     case "not-deployable":
-      return [listOf("Nothing was deployed:", refusal.applications), narrower(refusal.others, words, command)];
+      return [listOf("Nothing was deployed:", refusal.applications), narrower(refusal.others, words, command, true)];
     case "unknown-applications":
       return `application not found: ${codes(refusal.applications)}. This ${short} affects no application of that name; comment ${code(`${word} plan`)} to see which it affects.${meant(refusal, words)}`;
     case "no-match":
@@ -355,11 +355,12 @@ function neededBy(needs: readonly MemberNeed[], command: CommandName = "sync"): 
   return `${listOf("What requires it:", items)}${more > 0 ? `\n- and ${more} more` : ""}`;
 }
 
-/** Offers the command, with its other options, for the applications that passed the check. */
-function narrower(others: readonly string[], words: HostWords, command: Command | undefined): string {
+/** Offers the command, with its other options, for the applications that passed the check. @param isSaid that nothing was done. */
+function narrower(others: readonly string[], words: HostWords, command: Command | undefined, isSaid = false): string {
   if (others.length === 0 || command === undefined || !("applications" in command)) return "";
   const narrowed = writtenCommand({ ...command, applications: nameable(others) }, words.command);
-  const intro = `Nothing was ${isDeploying(command) ? "deployed" : "done"}. To continue with the others, comment`;
+  const nothing = isSaid ? "" : `Nothing was ${isDeploying(command) ? "deployed" : "done"}. `;
+  const intro = `${nothing}To continue with the others, comment`;
   const left = leftText(others);
   return toCopy(intro, narrowed, left === "" ? "" : `${capitalised(left)}.`);
 }

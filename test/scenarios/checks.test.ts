@@ -25,7 +25,7 @@ describe.each(HOSTS)("the checks of a plan on %s", (host) => {
     expect(bot.lastComment(one)).toContain(
       "- `web`: check values failed: exit code 1: fix it and push, or get an approval of this commit by a member of acme/platform. It printed: web in guestbook holds a forbidden value",
     );
-    expect(bot.lastComment(one)).toContain("To continue with the others, comment:\n```\nsvc sync -a api\n```");
+    expect(bot.lastComment(one)).toContain("\n\nTo continue with the others, comment:\n```\nsvc sync -a api\n```");
     await bot.comment(one, "svc unlock -a api");
     // An approval of somebody else lifts nothing, and a dry run is refused as well.
     await bot.approve(one, "olga");
