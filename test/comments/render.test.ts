@@ -235,7 +235,7 @@ describe("the answers to commands", () => {
         ],
         announced: [sampleApplication("fresh", { kind: "new" }), sampleApplication("gone", { kind: "deleted" })],
         skipped: [applicationName("same")],
-        notMerged: [{ application: api, reason: "its sync did not succeed" }],
+        notMerged: [{ application: api, reason: "its sync has not succeeded" }],
       }),
     ],
     ["rollback", { kind: "rolled-back", dryRun: false, applications: [succeeded], takenOver: [] }],

@@ -36,7 +36,7 @@ describe.each(HOSTS)("auto-merge on %s", (host) => {
     const one = await bot.open(changeOf(["api", "web"]));
     bot.argocd.failNextSync("api", { phase: "Failed", message: "no room" });
     await syncAll(bot, one);
-    expect(bot.lastComment(one)).toContain("Not merged automatically:\n- `api`: its sync did not succeed");
+    expect(bot.lastComment(one)).toContain("Not merged automatically:\n- `api`: its sync has not succeeded");
     expect(bot.seen(one).state).toBe("open");
     await bot.comment(one, "svc sync -a api");
     expect(bot.seen(one).state).toBe("merged");
@@ -69,7 +69,7 @@ describe.each(HOSTS)("auto-merge on %s", (host) => {
     await syncAll(bot, one, "svc sync -a web");
     expect(bot.lastComment(one)).toContain(
       [
-        "- `web`: its sync did not succeed",
+        "- `web`: its sync has not succeeded",
         "- `api`: it was not synced at the head commit",
         `- \`shop\`: it is locked by [${SHORT[host]} ${SIGIL[host]}${other}](<http`,
       ].join("\n"),

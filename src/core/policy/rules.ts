@@ -187,7 +187,7 @@ export const RULES: Rules = {
     bars: (one, facts) => {
       if (!awaits(one, facts)) return undefined;
       const failed = facts.justFailed.includes(one.application);
-      return failed || hasEndedAtHead(one, facts) ? "its sync did not succeed" : "it was not synced at the head commit";
+      return failed || hasEndedAtHead(one, facts) ? "its sync has not succeeded" : "it was not synced at the head commit";
     },
   }),
   "refused-by-cluster": {

@@ -66,14 +66,14 @@ describe("what hinders a merge", () => {
       sampleApplication("web", changed),
       deployed({ outcome: "failed" }),
       {},
-      "its sync did not succeed",
+      "its sync has not succeeded",
     ],
     [
       "its sync has no known end",
       sampleApplication("web", changed),
       deployed({ outcome: "unknown" }),
       {},
-      "its sync did not succeed",
+      "its sync has not succeeded",
     ],
     [
       "its sync reverted what the target branch got",
@@ -164,7 +164,7 @@ describe("what hinders a merge", () => {
 
   test("a sync that Argo CD has just refused did not succeed", () => {
     const [bar] = barsWith(samplePlan([sampleApplication("web", changed)]), { justFailed: [web] });
-    expect(bar).toMatchObject({ gate: "not-synced", why: "its sync did not succeed" });
+    expect(bar).toMatchObject({ gate: "not-synced", why: "its sync has not succeeded" });
   });
 });
 
