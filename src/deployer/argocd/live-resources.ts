@@ -15,7 +15,9 @@ import {
   resource,
   type ServerSettings,
   type Target,
+  titleOf,
   TRACKING_ANNOTATION,
+  type WholeApplication,
 } from "./application-api.js";
 import { keep } from "./applications.js";
 import { ArgoCdFailure, MAX_DEPTH, parseAnswer, parseObjectText } from "./argocd-failure.js";
@@ -251,14 +253,19 @@ export function unhealthyNodes(nodes: readonly ResourceNode[]): readonly Resourc
 }
 
 /**
- * The health of a `Missing` application by what it has in the cluster. Argo CD compares with the target branch, which still has what a
- * sync deleted. Since v3.4 that counts only where nothing is left, and before it hides that others are not ready
+ * The health of a `Missing` application by those of its own objects that are in the cluster. Argo CD compares with the target branch,
+ * which still has what a sync deleted. Since v3.4 that counts only where nothing is left, and before it hides that others are not ready
  * (`setApplicationHealth` in controller/health.go). @param pruned the sync deleted something.
  */
-export function presentHealth(nodes: readonly ResourceNode[], pruned: boolean): string {
-  const present = nodes.flatMap(({ parentRefs, health }) =>
-    (parentRefs ?? []).length > 0 || health?.status === "Missing" ? [] : [health?.status],
-  );
+export function presentHealth(
+  nodes: readonly ResourceNode[],
+  { resources }: Pick<NonNullable<WholeApplication["status"]>, "resources">,
+  pruned: boolean,
+): string {
+  const own = new Set((resources ?? []).map(titleOf));
+  // Controllers make some objects of an application the owners of others.
+  const isOwn = (one: ResourceNode) => (one.parentRefs ?? []).length === 0 || own.has(titleOf(one));
+  const present = nodes.filter(isOwn).flatMap(({ health }) => (health?.status === "Missing" ? [] : [health?.status]));
   if (present.length === 0 && !pruned) return "Missing";
   return ["Progressing", "Suspended"].find((word) => present.includes(word)) ?? "Healthy";
 }

@@ -348,7 +348,7 @@ async function healthAfter(
   try {
     const nodes = await getResourceTree(client, target);
     const pruned = found.status?.operationState?.syncResult?.resources?.some((one) => one.status === "Pruned");
-    const health = status === "Missing" ? presentHealth(nodes, pruned === true) : report.health;
+    const health = status === "Missing" ? presentHealth(nodes, found.status ?? {}, pruned === true) : report.health;
     if (health === "Healthy") return { ...report, health, unhealthy: [] };
     const sick = unhealthyNodes(nodes).slice(0, MOST_OBJECTS);
     const shown = sick.map((one) =>
