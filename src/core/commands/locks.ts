@@ -45,7 +45,7 @@ export async function settleLocks(
   });
 }
 
-/** Queues for a lock of another one. The first in the queue tries once more: a lock released before it joined is offered to nobody else. */
+/** Queues for a lock of another change request. The first tries once more: a lock released before it joined is offered to nobody else. */
 async function awaitTurn(
   one: ApplicationPlan,
   taken: Map<ApplicationName, LockAttempt>,
@@ -115,7 +115,7 @@ async function waitsFor(
   return own.map(({ application }) => application);
 }
 
-/** Whether a change request locks, waits for or has deployed something, and so has to be closed even if not served. @throws {StoreUnavailable} */
+/** Whether it locks, awaits or has deployed something, and so has to be closed although not served any more. @throws {StoreUnavailable} */
 export async function isHolding(
   change: ChangeRequestRef,
   ports: Pick<CommandPorts, "locks" | "waiting" | "deployments" | "log">,
@@ -133,7 +133,10 @@ function heldBy(
   return [locks.list(change, skip), waitsFor(change, waiting, skip), deployments.ofChange(change, skip)] as const;
 }
 
-/** Leaves the queues for locks that it does not wait for any more, or has by now. @param planned undefined if the plan looked at everything. */
+/**
+ * Leaves the queues for locks that it does not wait for any more, or has by now: otherwise its own release would be its turn.
+ * @param planned What this plan looked at; undefined if it looked at everything.
+ */
 export async function leaveQueues(
   applications: readonly ApplicationPlan[],
   planned: ReadonlySet<string> | undefined,
@@ -209,7 +212,7 @@ async function nextOf(
   return found.flat();
 }
 
-/** Releases the locks and places in queues of a closed change request, and its records after a merge: without one, its commit still runs. */
+/** Releases the locks of a closed change request and leaves all queues. Its records end after a merge alone: otherwise its commit still runs. */
 export async function close(
   change: ChangeRequestRef,
   merged: boolean,

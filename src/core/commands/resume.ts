@@ -184,7 +184,7 @@ function over(operation: ApplicationSync): FollowedOperation {
   return { operation, confirm: () => Promise.resolve(operation) };
 }
 
-/** Undoes what the earlier attempt wrote for an application that it did not start: checks may refuse the rest of the run. */
+/** Undoes what the earlier attempt wrote for an application that it did not start: if checks refuse the rest, nothing else would. */
 async function takeBack(
   { application, after }: StartedApplication,
   command: DeployingCommand,

@@ -322,7 +322,7 @@ const MOST_TOLD = 5;
 
 const MOST_MOVED_NAMED = 5;
 
-/** Why the plan is stale, by application: renders again what inputs that no content pins would make of the head now. */
+/** Why the plan is stale, by application: renders again those alone whose inputs are not pinned. */
 async function renderedOtherwise(
   subjects: readonly LiveSubject[],
   plan: Plan | undefined,

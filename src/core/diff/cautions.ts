@@ -36,7 +36,7 @@ interface Cautions {
   readonly dangers: readonly Danger[];
 }
 
-/** What is dangerous about these changes, the most dangerous first: untrusted names, no values. `options` are the application's sync options. */
+/** Tells dangers of these changes, the worst first, with untrusted names and no values. @param options the application's sync options. */
 export function cautionsOf(changes: readonly TwoSides[], options: readonly string[]): Cautions {
   const found = changes
     .flatMap((change) => cautionsOfOne(change, options))

@@ -20,7 +20,7 @@ export function needsWriteAccess({ commandAccess }: Pick<Settings, "commandAcces
   return commandAccess === "write" || change.fork;
 }
 
-/** The applications for which the lists do not allow this person the command, or the host cannot tell; each list of teams is asked once. */
+/** The applications for which `allowed_users` and `allowed_teams` bar this person, or the host cannot tell; it is asked once per list of teams. */
 export async function barredFrom(
   command: AccessCommand,
   deployed: readonly Deployed[],

@@ -122,7 +122,7 @@ interface Answerable {
 /** Reverts of reverts that are followed. */
 const MOST_REVERTS = 5;
 
-/** Whoever asked for a revert, or had a hand in what it reverts: they count as its authors, even two of them together. */
+/** Whoever asked for a revert, or had a hand in what it reverts: they count as its authors, so that no approval of theirs counts. */
 async function answerableFor(
   change: ChangeRequest,
   { reverts }: Pick<Authorship, "reverts">,
@@ -287,7 +287,7 @@ type RulesContext = Pick<ApprovalContext, "change"> & {
   readonly approvals: Approvals;
 };
 
-/** What the head's approval lacks because it changes the repository's rules, to which people whom the old ones allow have to agree. */
+/** What the approval of a head that changes the repository's rules lacks: somebody whom the old rules allow has to agree to the new ones. */
 export async function missingForRules(context: RulesContext): Promise<string | undefined> {
   const { lists } = context.settings.rulesChange ?? {};
   if (lists === undefined) return undefined;

@@ -175,7 +175,7 @@ export function forgottenPlan(change: ChangeRequest): Plan {
   return { change, head, baseBranch, plannedAt: "", ...effects, released: [], unread: [], notes: [] };
 }
 
-/** The plan with what was deployed to its present target branch and it does not name; of another branch, nobody knows the rules. */
+/** Adds to a plan what was deployed to its present target branch without being named in it; of another branch, nobody knows the rules. */
 function withDeployed(
   plan: Plan,
   records: readonly Deployment[],

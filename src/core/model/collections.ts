@@ -37,7 +37,7 @@ export async function finishInTurns<T>(steps: Generator<void, T>): Promise<T> {
 /** More than any limit on renders or calls lets through at once; the others would wait in memory. */
 const AT_ONCE = 100;
 
-/** Like `Promise.all` over `items.map(work)`, with turns of the event loop and `atOnce` under way at most. All are started, even if one fails. */
+/** Like `Promise.all` over `items.map(work)`, but lets the event loop run now and then, and starts all, `atOnce` at a time, even if one fails. */
 export async function allInTurns<T, R>(
   items: readonly T[],
   work: (item: T) => Promise<R>,

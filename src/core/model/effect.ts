@@ -3,7 +3,7 @@ import type { ApplicationName, Revision } from "./brand.js";
 import type { Json, JsonObject } from "./json.js";
 import type { DefinedIn, RuledApplication } from "./settings.js";
 
-/** Everything that one deployment changes: itself, and what it applies in turn. Rules are asked of each member, since Argo CD acts on all. */
+/** Everything that a deployment changes: its application, and those that it creates, changes or removes in turn. The rules of each count. */
 export interface Effect {
   /** The application itself comes first. */
   readonly members: readonly Member[];

@@ -44,7 +44,7 @@ export function referenceTo(
   return neighbours ? `${short} ${sigil}${other.number}` : changeRequestName(other);
 }
 
-/** A sentence of ours with a reference to another change request apart, so that comments link it alone; its words may be a stranger's. */
+/** A sentence with a reference to another change request apart: comments make a link of that alone, as the words around may be a stranger's. */
 export type Message =
   | string
   | {

@@ -89,7 +89,7 @@ interface RulesChange {
 
 /** What holds for one change request: server defaults, overridden by the repository files of base branch and default branch. */
 export interface Settings extends OwnSettings {
-  /** These settings with the rules of repositories that define applications, which else require an approval. @param again reads them once more. */
+  /** The same with the rules of these repositories, without which what they define needs an approval. @param again reads them once more. */
   including(places: readonly DefinedIn[], again?: "again"): Promise<Settings>;
 }
 
@@ -122,7 +122,7 @@ export interface OwnSettings {
   /** Which repositories may introduce applications into an AppProject; any may into one that is not listed. */
   readonly projectRepositories: readonly { readonly project: string; readonly repositories: readonly string[] }[];
   readonly sensitiveKinds: readonly SensitiveKind[];
-  /** What a sync requires: exact entry, wildcard entry, repository, server. @param elsewhere whether another repository's file requires health */
+  /** What a sync requires: by exact entry, else wildcard, else repository, else server. @param elsewhere another repository's file requires health */
   requirementsFor(application: RuledApplication, elsewhere?: "healthy"): Requirements;
   /** Rules that each must allow a person this command for this application; if none, everyone who may give commands may. */
   accessTo(application: RuledApplication, command: AccessCommand): readonly AccessRule[];

@@ -9,7 +9,7 @@ import { durationText, fullMinuteText } from "../model/time.js";
 import { approvalNeedsOf, awaits, isAtHead, ownLocksIn } from "./application-state.js";
 import type { ApplicationFacts, Facts } from "./facts.js";
 
-/** Puts the applications of a sync into the first stage that matches, or the last; one that deploys something of a later stage goes there. */
+/** Puts each application of a sync into the first stage that matches, or the last; or into a later one of which it deploys or removes something. */
 export function stagesOf(
   { applications }: Pick<Plan, "applications">,
   stages: readonly Stage[],

@@ -169,7 +169,7 @@ function questionAbout(
   };
 }
 
-/** What Kubernetes makes of objects that the cluster has, but for those with nulls, which a sync does not read alike. */
+/** What Kubernetes makes of objects that the cluster has, but for those with nulls: a sync reads these otherwise than server-side apply. */
 function answersOf(tried: TriedInOrder | undefined): ObjectAnswers {
   const found = (tried?.order.objects ?? []).flatMap(({ object }, index) => {
     const trial = tried?.trials[index];

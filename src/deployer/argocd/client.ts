@@ -328,7 +328,7 @@ function unescaped(text: string): string {
 
 const QUOTING = /((?:Invalid|Unsupported|Duplicate) value: )/;
 
-/** An error of Kubernetes without the values that it quotes: `spec.selector: field is immutable`. */
+/** An error of Kubernetes without the values that it quotes, which may be long or secret: `spec.selector: field is immutable`. */
 export function withoutValues(text: string): string {
   const [first = "", ...rest] = text.split(QUOTING);
   const kept = rest.map((part, index) => {

@@ -320,7 +320,7 @@ async function listApplicationSets(
   });
 }
 
-/** The applications that sets of their namespace own. Reads whole Applications (7 KB each), since `fields` cannot select owners. */
+/** The applications that sets of their namespace own. Reads whole Applications, as `fields` cannot select owners and few tokens may read a set's tree. */
 async function ownedApplications(client: Client, { controllerNamespace }: ServerSettings, timeoutMs: number) {
   const items = await getItems(client, "the list of applications", { timeoutMs });
   return items.flatMap((item) => {

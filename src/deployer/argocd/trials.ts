@@ -32,7 +32,7 @@ const BATCH_OBJECTS = 100;
 const MOST_CALLS = 60;
 const PAUSE_MS = 60_000;
 
-/** Asks Kubernetes through Argo CD's server-side diff. Of what was applied client-side it misses removed members: it proves no "no change". */
+/** Asks Kubernetes through Argo CD's server-side diff. For what was applied client-side it misses removed members: alone it never proves "no change". */
 export function createTrials(
   { config, client, compute, clock, log }: Parts,
   recent: RecentAnswers,

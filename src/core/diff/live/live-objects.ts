@@ -143,7 +143,7 @@ export function normaliseLive(live: Manifest): JsonObject {
 
 const MASK = "++++++++";
 
-/** A Secret with one mask for every value: Argo CD masks those of each call separately, so that they must never be compared. */
+/** A Secret with one mask for every value: Argo CD masks the values of each call anew, and masks of two calls must never be compared. */
 export function withEqualMasks(identity: ManifestIdentity, object: JsonObject): JsonObject {
   if (!isSecret(identity)) return object;
   const { data, stringData, ...rest } = object;

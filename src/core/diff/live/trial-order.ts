@@ -146,7 +146,10 @@ export function isPolicy({ group, kind }: ManifestIdentity): boolean {
   return group === "admissionregistration.k8s.io" || /(?:^|\.)(?:kyverno\.io|gatekeeper\.sh)$/.test(group);
 }
 
-/** Whether a sync takes something away, which server-side apply does not do with what was applied client-side. */
+/**
+ * Whether a sync takes something away, which server-side apply does not do with what was applied client-side. A list of unknown merging
+ * counts as soon as an element of it goes or changes.
+ */
 export function removesMembers(
   identity: ManifestIdentity,
   before: JsonObject,
