@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { applicationName } from "../../src/core/model/brand.js";
+import { applicationName, revision } from "../../src/core/model/brand.js";
 import { StoreUnavailable } from "../../src/core/model/errors.js";
 import { wrapPort } from "../../src/observe/wrap-port.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
@@ -110,6 +110,35 @@ describe.each(HOSTS)("a lock that is lost on %s", (host) => {
     await bot.comment(one, "svc plan");
     expect(await bot.locked(one)).toEqual(["web"]);
     expect(shown()).toContain("Locked by");
+  });
+
+  test("from a plan that the store kept too late to say so is shown by that plan", async () => {
+    let late = 0;
+    const stores = (clock: JumpClock) => {
+      const real = createMemoryStores(clock);
+      const plans = wrapPort(real.plans, {
+        async save(call) {
+          await call();
+          if (late-- > 0) throw new StoreUnavailable("away");
+        },
+      });
+      return { ...real, plans };
+    };
+    const bot = await startBot({
+      host,
+      config: { [host]: { commit_status: true }, defaults: { autoplan: false } },
+      stores,
+    });
+    const one = await bot.open(changeOf(["web"]));
+    late = 1;
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).not.toContain("## svc Plan");
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    await bot.comment(one, "svc unlock");
+    await bot.comment(two, "svc plan", "bo");
+    const headRevision = revision(bot.seen(one).headRevision);
+    const [own] = await bot.stores.statuses.ofHead({ ...bot.ref(one), headRevision });
+    expect(own?.description).toContain("web is locked by");
   });
 
   test("is nobody's turn who has taken it back by a plan of their own", async () => {

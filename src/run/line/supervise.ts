@@ -120,9 +120,10 @@ function marksConcerned({ publisher, ...deps }: Dependencies, self: ChangeReques
   });
   const plans = wrapPort(deps.plans, {
     async save(call, plan) {
-      await call();
       const shown = await mapInTurns(takingEffect(plan), (deployed) => [...reached(deployed)]);
+      // Before: a save that fails may have been done.
       await publisher.concern(plan.change, [...new Set(shown.flat())]);
+      await call();
     },
   });
   const deployments = wrapPort(deps.deployments, {
