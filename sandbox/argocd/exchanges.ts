@@ -37,6 +37,9 @@ export interface SeenRequest {
   readonly account: string | undefined;
 }
 
+/** Answers of one endpoint that are remembered. */
+const MOST_PROPER = 100;
+
 /**
  * Records requests and checks both sides against the endpoints' schemas. The real server ignores a misspelt name; here
  * it is a violation.
@@ -87,6 +90,8 @@ export class Watch {
     this.#proper.set(schema, proper);
     const text = JSON.stringify(answer);
     if (proper.has(text)) return;
+    // A demonstration runs for days.
+    if (proper.size === MOST_PROPER) proper.clear();
     const checked = schema.safeParse(JSON.parse(text));
     if (checked.success) proper.add(text);
     for (const issue of checked.error?.issues ?? []) {
