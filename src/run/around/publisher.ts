@@ -83,7 +83,7 @@ export class Publisher {
     return this.#next === undefined;
   }
 
-  /** Marks a change request, now or for a time at which what it shows changes by itself. Never throws. @param patient Others did something. */
+  /** Marks a change request, now or for a time at which what it shows changes; `patient` because of what others did. Never throws. */
   async mark(change: ChangeRequestRef, { at, patient = false }: { at?: Date; patient?: boolean } = {}): Promise<void> {
     const afterMs = at && Math.max(WAIT_MS, at.getTime() - this.parts.clock.now().getTime());
     const key = `change ${identityKey(change)} ${at?.getTime()} ${patient}`;
