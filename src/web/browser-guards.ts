@@ -36,9 +36,12 @@ export function securityHeaders(formTargets: readonly string[] = []): RequestHan
   });
 }
 
+/** Addresses that no browser shows as a page. */
+const FOR_PROGRAMS = /^\/(?:api\/|auth\/(?:me|providers)$|changes\/.*\/live$)/;
+
 /** Whether to answer with JSON (to a program) rather than with a page (to a browser). */
 export function prefersJson(request: Request): boolean {
-  if (request.path.startsWith("/api/") || isJsonBody(request)) return true;
+  if (FOR_PROGRAMS.test(request.path) || isJsonBody(request)) return true;
   return request.accepts(["html", "json"]) === "json";
 }
 

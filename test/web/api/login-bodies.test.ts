@@ -56,6 +56,18 @@ test.each(["get /auth/providers", "get /auth/me", "post /auth/logout", "get /api
   },
 );
 
+test.each([
+  ["get /auth/providers", "/auth/providers"],
+  ["get /auth/me", "/auth/me"],
+  ["get /changes/{host}/{owner}/{repo}/{number}/live", "/changes/github/acme/deploy/1/live"],
+])("%s answers a program that accepts anything as it is described while the store is away", async (operation, path) => {
+  const visitor = await site.visitor("ana");
+  site.stores.sessions.get = (_id, done) => done(new StoreUnavailable("failed to connect to Redis"));
+  const answer = await visitor.ask(path, { headers: { accept: "*/*" } });
+  expect(answer.status).toBe(503);
+  expectDescribed(operation, answer);
+});
+
 describe("with authentication off", () => {
   test.each(OPERATIONS.filter((operation) => operation.includes(" /auth/")))("%s is not there", async (operation) => {
     const off = await startSite({ auth: false });
