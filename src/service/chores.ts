@@ -197,9 +197,12 @@ interface TellParts {
   readonly log: Log;
 }
 
-/** Marks the change requests into this branch that show the state of an application: what they show may be outdated. Logs a failure. */
+/**
+ * Marks the change requests that show the state of an application and may be outdated: those planned against this branch, and all if it
+ * is the default branch, whose rules hold for each. Logs a failure.
+ */
 export async function tellPlanned(
-  { host, branch, ...pushed }: BranchPushed,
+  { host, branch, isDefault, ...pushed }: BranchPushed,
   { marks, plans, publisher, log }: TellParts,
 ): Promise<void> {
   try {
@@ -211,9 +214,8 @@ export async function tellPlanned(
         .map((change) => [identityKey(change), { ...change, repository: pushed.repository }]),
     );
     for (const change of shown.values()) {
-      const plan = await ifReadable(plans.find(change), undefined);
-      // Only the host knows the branch of one without a plan.
-      if (plan === undefined || plan.baseBranch === branch) await publisher.mark(change, { patient: true });
+      const plan = isDefault ? undefined : await ifReadable(plans.find(change), undefined);
+      if (isDefault || plan?.baseBranch === branch) await publisher.mark(change, { patient: true });
     }
   } catch (error) {
     log.warn(

@@ -337,7 +337,7 @@ class Talk {
 
   async #tellBase(): Promise<void> {
     const host = this.#hostId;
-    const event = { kind: "branch-pushed", host, repository: REPOSITORY, branch: "main" } as const;
+    const event = { kind: "branch-pushed", host, repository: REPOSITORY, branch: "main", isDefault: true } as const;
     const mark = async (change: ChangeRequestRef) => {
       const turn = (this.#sent += 1);
       await this.#push({ kind: "marked", delivery: `marked-${turn}`, change, turn });

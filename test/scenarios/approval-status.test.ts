@@ -72,6 +72,22 @@ describe.each(HOSTS)("svc/sync after an approval on %s", (host) => {
     },
   );
 
+  test("rules of the default branch that get stricter take it back where another branch is the target", async () => {
+    const bot = await startBot({
+      host,
+      config: { [host]: { commit_status: true } },
+      resources: () => ({ web: { targetRevision: "release", spec: { syncPolicy: { automated: {} } } } }),
+    });
+    await bot.forge.pushToBranch(REPOSITORY, "release", {});
+    const one = await bot.open(changeOf(["web"]), { base: "release" });
+    if (host === "hostb") await reopen(bot, one);
+    expect(statusOf(bot, one)).toMatch(/^success: /);
+    const strict = "sync_requirements:\n  - name: web\n    require_approval: true\n";
+    await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": strict });
+    await bot.idle();
+    expect(statusOf(bot, one)).toMatch(/^pending: /);
+  });
+
   test("a withdrawal makes it pending as well where the plan cannot be read any more", async () => {
     const { bot, one } = await start();
     await bot.approve(one);

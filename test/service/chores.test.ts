@@ -110,7 +110,7 @@ test("nobody is reminded of what the host was not asked about: it may be closed,
   expect(marked).toEqual([1]);
 });
 
-test("a push to a branch is told to all that may go into it, although the plan of one cannot be read", async () => {
+test("a push is told to those planned against its branch, and one to the default branch, whose rules hold for all, to all", async () => {
   const { stores } = await choresUnderTest(() => Promise.resolve("open"));
   for (const [number, baseBranch] of [
     [1, "main"],
@@ -131,7 +131,13 @@ test("a push to a branch is told to all that may go into it, although the plan o
     // The host allows 5,000 calls an hour, and each of them takes some.
     mark: async ({ number }, options) => void (options?.patient === true && told.push(number)),
   };
-  const pushed = { kind: "branch-pushed", host: "hosta", repository: holderOf(1).repository, branch: "main" } as const;
-  await tellPlanned(pushed, { ...stores, plans, publisher, log: recordingLog() });
-  expect(told).toEqual([1, 2, 3, 5]);
+  const origin = { kind: "branch-pushed", host: "hosta", repository: holderOf(1).repository } as const;
+  const tell = async (branch: string, isDefault: boolean) => {
+    told.length = 0;
+    await tellPlanned({ ...origin, branch, isDefault }, { ...stores, plans, publisher, log: recordingLog() });
+    return told;
+  };
+  expect(await tell("main", true)).toEqual([1, 2, 3, 4, 5]);
+  expect(await tell("main", false)).toEqual([1, 3]);
+  expect(await tell("release", false)).toEqual([4]);
 });

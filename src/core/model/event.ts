@@ -137,6 +137,8 @@ interface StageDue {
 export interface BranchPushed extends Omit<ChangeRequestRef, "number"> {
   readonly kind: "branch-pushed";
   readonly branch: string;
+  /** It is the repository's default branch. */
+  readonly isDefault: boolean;
 }
 
 /** A review or an approval was given or withdrawn. */

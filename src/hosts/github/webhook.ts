@@ -139,7 +139,11 @@ function translateReview(delivery: string, payload: unknown): Translation {
   return { ...eventOrigin(delivery, repository, pull_request.number), kind: "reviewed" };
 }
 
-const pushSchema = z.object({ ref: pushedBranchField, deleted: z.boolean().nullish(), repository: repositorySchema });
+const pushSchema = z.object({
+  ref: pushedBranchField,
+  deleted: z.boolean().nullish(),
+  repository: repositorySchema.extend({ default_branch: z.unknown() }),
+});
 
 function translatePush(payload: unknown): Translation {
   const parsed = pushSchema.safeParse(payload);
@@ -147,7 +151,8 @@ function translatePush(payload: unknown): Translation {
   const { ref: branch, deleted, repository } = parsed.data;
   if (branch === undefined || deleted === true) return { ignored: "no branch got commits" };
   if (branch.startsWith(QUEUE_BRANCHES)) return { ignored: "the branch belongs to a merge queue" };
-  return { kind: "branch-pushed", host: "hosta", ...repositoryOf(repository), branch };
+  const isDefault = branch === repository.default_branch;
+  return { kind: "branch-pushed", host: "hosta", ...repositoryOf(repository), branch, isDefault };
 }
 
 const mergeGroupSchema = z.object({

@@ -150,14 +150,19 @@ function translateNote(delivery: string, payload: unknown): Translation {
 }
 
 /** https://docs.gitlab.com/user/project/integrations/webhook_events/#push-events: `after` is all zeros for a deleted branch. */
-const pushSchema = z.object({ ref: pushedBranchField, after: z.string(), project: projectSchema });
+const pushSchema = z.object({
+  ref: pushedBranchField,
+  after: z.string(),
+  project: projectSchema.extend({ default_branch: z.unknown() }),
+});
 
 function translatePush(payload: unknown): Translation {
   const parsed = pushSchema.safeParse(payload);
   if (!parsed.success) return UNREADABLE;
   const { ref: branch, after, project } = parsed.data;
   if (branch === undefined || /^0+$/.test(after)) return { ignored: "no branch got commits" };
-  return { kind: "branch-pushed", host: "hostb", ...repositoryOf(project), branch };
+  const isDefault = branch === project.default_branch;
+  return { kind: "branch-pushed", host: "hostb", ...repositoryOf(project), branch, isDefault };
 }
 
 /** Before 16.11 GitLab sent no action with notes, neither for new nor for edited ones. */
