@@ -387,6 +387,4 @@ export function destinationOf({ destination }: ApplicationSpec): Destination {
   return { cluster: cluster === "in-cluster" ? IN_CLUSTER : cluster.replace(/\/+$/, ""), namespace: text(namespace) };
 }
 
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
