@@ -21,6 +21,20 @@ function deployment(app: string, env: readonly string[], options?: string): stri
 const DATA = resource("v1", "PersistentVolumeClaim", "data", { spec: { storageClassName: "fast" } });
 
 describe.each(HOSTS)("what a plan calls out on %s", (host) => {
+  test("an object of the merge before is in no danger, although Argo CD has not compared with that merge yet", async () => {
+    const bot = await startBot({ host, config: { defaults: { auto_merge: true } } });
+    const one = await bot.open({ "apps/web/one.yaml": configMap("one", { value: "1" }) });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.seen(one).state).toBe("merged");
+    const two = await bot.open({ "apps/web/two.yaml": configMap("two", { value: "1" }) });
+    expect(section(bot.lastComment(two), "web")).toContain("create: ConfigMap guestbook/two");
+    expect(bot.lastComment(two)).not.toContain("guestbook/one");
+    const three = await bot.open({ "apps/web/one.yaml": null });
+    await bot.comment(two, "svc unlock");
+    expect(bot.lastComment(three)).toContain("delete: ConfigMap guestbook/one");
+  });
+
   test("an object whose name is no text is a danger: its sync will fail", async () => {
     const bot = await startBot({ host });
     const one = await bot.open({ "apps/web/no.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: n}\n" });

@@ -30,7 +30,7 @@ import {
 import { isPolicy, type TrialOrder, trialOrder } from "./live/trial-order.js";
 import { differingPairs, diffManifests, type DiffRequest, normalise, pairManifests } from "./manifest-diff.js";
 import { byIdentity, isSyncedWith, keyOf, type ManifestIdentity, namespacesOf, titleOf } from "./manifest-key.js";
-import { type Marks, meanTheSame, type Sides } from "./summarise.js";
+import { type Marks, meanTheSame, renderedOf, type Sides } from "./summarise.js";
 import { isLabelled, takenAlong } from "./taken-along.js";
 
 /** A comparison whose large parts are texts. */
@@ -81,7 +81,7 @@ export const diffTask = readFirst("diff", parsed, (input): DiffOutput => {
   const diff = withSensitive(diffOf(input, renders), sensitive);
   const onlyCommit = input.mayHoldCommit ? differingByCommit(request, pairs, differing) : [];
   const question = input.asks === true ? questionOf(renders, input.characters) : undefined;
-  return { diff: { ...diff, secrets, onlyCommit }, facts, question };
+  return { diff: { ...diff, secrets, onlyCommit, rendered: renderedOf(pairs, input.leftOver) }, facts, question };
 });
 
 function questionOf({ request, differing }: Renders, characters: number): DiffQuestion {

@@ -73,6 +73,8 @@ export interface DiffRequest {
   readonly placeholders: { readonly base: Revision; readonly head: Revision };
   /** Patterns for what must not be shown; see `redact`. */
   readonly redact: readonly string[];
+  /** The titles of what Argo CD last found in the cluster alone. */
+  readonly leftOver?: readonly string[] | undefined;
 }
 
 /** What a sync of the head would do, dangerous changes first. Hooks are listed, not counted. Contains no value of a Secret. */

@@ -34,6 +34,17 @@ export type Marks = readonly {
   readonly after: Mark | undefined;
 }[];
 
+/** What Argo CD takes for left over although the head has it. A render does not tell that a custom kind has no namespace. */
+export function renderedOf(
+  pairs: ReadonlyMap<string, Sides>,
+  leftOver: readonly string[] = [],
+): readonly string[] | undefined {
+  if (leftOver.length === 0) return undefined;
+  const applied = [...pairs.values()].filter(({ head, hook }) => head !== undefined && !hook);
+  const titles = new Set(applied.flatMap(({ identity }) => [identity, { ...identity, namespace: "" }].map(titleOf)));
+  return leftOver.filter((one) => titles.has(one));
+}
+
 type Changed = Shown & { readonly action: ResourceChange["action"]; readonly dangerous: boolean };
 /** The two sides as they may be shown. `whole` has everything, for decisions. */
 type Shown = Sides & { readonly hides: boolean; readonly leavesOut: boolean; readonly whole: TwoSides };

@@ -270,6 +270,7 @@ function inputOf(
     baseNamespace: destinationOf(base.spec).namespace,
     placeholders: { base: sides.base.renderedAt, head: sides.head.renderedAt },
     redact,
+    leftOver: live.leftOver,
     ignored: readIgnoreRules(head.spec, live.spec),
     answers: {},
     live: undefined,
@@ -362,7 +363,7 @@ export function leftInCluster(
   // A hook keeps nothing that is there without being one. A render does not tell that a custom kind has no namespace.
   const objects = diff.resources.filter(({ hook }) => !hook);
   const shown = new Set(objects.flatMap(({ title }) => [title, title.replace(/ [^ /]+\//, " ")]));
-  const left = leftOver.filter((one) => !shown.has(one));
+  const left = leftOver.filter((one) => !shown.has(one) && diff.rendered?.includes(one) !== true);
   if (left.length === 0) return [];
   const what = `the cluster has objects that neither ${baseBranch} nor this commit contains, and a sync${prune ? "" : " with --prune"} deletes them`;
   return [`${what}, except those with the sync option Prune=false: ${listed(left, MOST_LEFT)}`];

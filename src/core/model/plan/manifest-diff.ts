@@ -37,6 +37,8 @@ export interface ManifestDiff {
   readonly secrets: readonly SecretChange[];
   /** Objects that differ only in the commit's id, which does not count as a change: `ConfigMap web-cfg`. Untrusted. */
   readonly onlyCommit: readonly string[];
+  /** Objects of the head that Argo CD takes for left over, since it has not compared with the newest target branch yet. Untrusted. */
+  readonly rendered?: readonly string[] | undefined;
   /** Sentences about dangerous changes, the most dangerous first. They contain untrusted names. */
   readonly cautions: readonly string[];
   /** The changes that endanger something, in a few words and in the order of the cautions. */
