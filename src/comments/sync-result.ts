@@ -266,12 +266,13 @@ function againLines({ application, kind }: ApplicationSync, run: Run): readonly 
   if (step === undefined) return [];
   const untouched = kind === "rejected" ? "Nothing was deployed" : "";
   const isLost = step.kind === "wait" || (step.kind === "command" && step.command === "plan");
-  const lock = isLost ? "" : "the lock is kept";
+  const lock = isLost || change.state !== "open" ? "" : "the lock is kept";
   const state = joined([untouched, lock], " and ");
   const clause = nextStepClause(step, change, words, links);
   const again = step.kind === "command" && !isLost ? `Once the cause is gone, ${clause}` : capitalised(clause);
   const said = isSaid(step, application, run) ? [] : [again];
-  return [[...(state === "" ? [] : [capitalised(state)]), ...said].map((text) => `${text}.`).join(" ")];
+  const sentences = [...(state === "" ? [] : [capitalised(state)]), ...said].map((text) => `${text}.`);
+  return sentences.length === 0 ? [] : [sentences.join(" ")];
 }
 
 /** Whether the verdict says already what to do with an application. */

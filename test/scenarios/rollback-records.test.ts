@@ -46,6 +46,7 @@ describe.each(HOSTS)('the record "deployed, not merged" on %s', (host) => {
     bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
     await bot.comment(one, "svc rollback");
     expect(bot.lastComment(one)).toContain("no room");
+    expect(bot.lastComment(one)).not.toContain("lock is kept");
     expect(await bot.deployed(one)).toEqual(["web"]);
     expect(await bot.locked(one)).toEqual([]);
   });
