@@ -128,8 +128,8 @@ const LONGEST_SETTLED = 5000;
 
 type Told = Pick<Settled, "application" | "runId" | "outcome">;
 
-/** The outcome of earlier syncs, which was not recorded when they ended. */
-export function settledText(settled: readonly Told[], words: HostWords): string {
+/** The outcome of earlier syncs, which was not recorded when they ended. @param words undefined where they are undone already. */
+export function settledText(settled: readonly Told[], words: HostWords | undefined): string {
   const isWell = ({ outcome }: Told) => outcome === "succeeded";
   const lineOf = ({ application, outcome }: Told) => `- ${code(application)}: ${endText(outcome, words)}`;
   const wellLast = [...settled].sort((a, b) => Number(isWell(a)) - Number(isWell(b))).map(lineOf);
@@ -140,16 +140,20 @@ export function settledText(settled: readonly Told[], words: HostWords): string 
   return ["Argo CD reports how an earlier sync ended:", ...firstLines(lines, most)].join("\n");
 }
 
-function endText(outcome: Told["outcome"], { command }: HostWords): string {
+function endText(outcome: Told["outcome"], words: HostWords | undefined): string {
+  const after = (cure: string) =>
+    words === undefined
+      ? ""
+      : `, and its lock is kept: ${cure} and sync again, or comment ${code(`${words.command} rollback`)}`;
   switch (outcome) {
     case "succeeded":
       return "✅ it succeeded, and its lock was released";
     case "not-healthy":
-      return `❌ it was deployed and did not get healthy, and its lock is kept: push a fix and sync again, or comment ${code(`${command} rollback`)}`;
+      return `❌ it was deployed and did not get healthy${after("push a fix")}`;
     case "rolled-back":
       return "↩️ it did not get healthy and was rolled back, and its lock was released";
     case "failed":
-      return `❌ it failed, and its lock is kept: fix the cause and sync again, or comment ${code(`${command} rollback`)}`;
+      return `❌ it failed${after("fix the cause")}`;
   }
 }
 

@@ -70,6 +70,20 @@ describe.each(HOSTS)("a sync that does not succeed on %s", (host) => {
     expect(await bot.locked(one)).toEqual([]);
   });
 
+  test("its end as a failure is told with the rollback that followed, without another call to undo it", async () => {
+    const bot = await startBot({ host, config: { deployer: { sync_timeout: "1m" } } });
+    const one = await bot.open(changeOf(["web"]));
+    const letGo = bot.argocd.holdSync("web");
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    letGo();
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("**1 application rolled back**");
+    expect(bot.lastComment(one)).toMatch(/Argo CD reports how an earlier sync ended:\n- `web`: ❌ it failed$/m);
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
   test("its end ends what others deployed before, also where a push has come since", async () => {
     const bot = await startBot({ host, config: { deployer: { sync_timeout: "1m" } } });
     const one = await bot.open(changeOf(["web"]));

@@ -25,7 +25,7 @@ import { openChange, readChangeFacts, type Run } from "../line/run.js";
 import { auditFactsOf, auditRun } from "./audit.js";
 import { tellReceivers } from "./notify.js";
 import { PlanComment, planTexts } from "./plan-comment.js";
-import { postingOf, replyTo, setsStatus, urgencyOf } from "./results.js";
+import { didAsAsked, postingOf, replyTo, setsStatus, urgencyOf } from "./results.js";
 import { orLater, showAgain } from "./show.js";
 import { setCommitStatus } from "./status.js";
 
@@ -205,7 +205,8 @@ async function renderAnswer(
     result.kind === "planned"
       ? await planTexts({ plan: result.plan, next: advice?.next, present }, change, run)
       : renderResult(result, { ...facts, change, words, links: linksOf(change, run), comments: "all", advice });
-  return settled.length === 0 ? parts : withNote(parts, settledText(settled, words));
+  if (settled.length === 0) return parts;
+  return withNote(parts, settledText(settled, result.kind === "rolled-back" && didAsAsked(result) ? undefined : words));
 }
 
 /** The size limit of a comment leaves room for the note. */
