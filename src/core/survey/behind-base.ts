@@ -120,6 +120,9 @@ export async function behindOf(
   return new Map(found.flatMap(({ name, behind }) => (behind === undefined ? [] : [[name, behind]])));
 }
 
+/** A name that git prints as it is (`core.quotePath` in git-config(1)). */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
 async function uncoveredSentence(
   { live }: LiveSubject,
   inputs: InputSet,
@@ -127,14 +130,16 @@ async function uncoveredSentence(
 ): Promise<string | undefined> {
   if (live.annotations[GENERATE_PATHS_ANNOTATION] === undefined) return undefined;
   const { baseRevision, mergeBase, headRevision } = change;
-  const changesSince = async (from: Revision) => ({
-    paths: await snapshot.changedPaths(from, headRevision),
-    noticed: new Set(await snapshot.printedPaths(from, headRevision)),
-  });
+  const head = await snapshot.tree(headRevision);
+  const changesSince = async (from: Revision) => {
+    const paths = await snapshot.changedPaths(from, headRevision);
+    const plain = paths.filter((path) => PLAIN.test(path) && head.entryAt(path) !== undefined);
+    return { paths, plain, printed: () => snapshot.printedPaths(from, headRevision) };
+  };
   const [sinceTip, sinceMergeBase] = await Promise.all([changesSince(baseRevision), changesSince(mergeBase)]);
   // Argo CD compares with the commit that it compared last, source by source. If that is not the base branch's tip, only
   // the change request's own changes are certain to count.
-  const gap = uncoveredByGeneratePaths(live, inputs, ({ position }) =>
+  const gap = await uncoveredByGeneratePaths(live, inputs, ({ position }) =>
     live.comparedRevisions[position - 1] === baseRevision ? sinceTip : sinceMergeBase,
   );
   if (gap === undefined) return undefined;

@@ -4,11 +4,13 @@ import type { InputPart, InputSet } from "../../model/input-set.js";
 import { isWithin, matchesGlob, parentOf } from "../tree/repository-path.js";
 import { type GeneratePath, generatePathEntries, touchedPaths } from "./input-set.js";
 
-/** What differs between two commits, and by which names Argo CD finds out. */
-interface NoticedChanges {
+/** What differs between two commits. */
+interface Changes {
   readonly paths: readonly string[];
-  /** As git prints them: `ChangedFiles` of Argo CD v3.5 runs `git diff --name-only`. */
-  readonly noticed: ReadonlySet<string>;
+  /** Those that git prints as they are, whatever files moved. */
+  readonly plain: readonly string[];
+  /** All that git prints, which is what Argo CD knows: `ChangedFiles` of v3.5 runs `git diff --name-only`. */
+  readonly printed: () => Promise<readonly string[]>;
 }
 
 /** Changed inputs that the annotation does not cover. */
@@ -26,25 +28,31 @@ interface Uncovered {
  * everything. Each source is checked separately, with what it reads through `$ref` and with what changed since the commit
  * that Argo CD compared last.
  */
-export function uncoveredByGeneratePaths(
+export async function uncoveredByGeneratePaths(
   application: Pick<Application, "annotations">,
   inputs: InputSet,
-  changedSince: (part: InputPart) => NoticedChanges,
-): Uncovered | undefined {
+  changedSince: (part: InputPart) => Changes,
+): Promise<Uncovered | undefined> {
   const files = new Set<string>();
   const named = new Set<string>();
   let isMissing = false;
   for (const part of inputs) {
     const entries = generatePathEntries(application.annotations, part.sourcePath);
     if (entries === undefined) continue;
-    const { paths, noticed } = changedSince(part);
-    const names = [...noticed];
-    const covering = entries.filter((entry) => names.some((path) => covers(entry, path)));
-    if (covering.some(({ spaced }) => !spaced)) continue;
+    const { paths, plain, printed } = changedSince(part);
+    const coveringIn = (names: readonly string[]) =>
+      entries.filter((entry) => names.some((path) => covers(entry, path)));
+    const isSure = (covering: readonly GeneratePath[]) => covering.some(({ spaced }) => !spaced);
+    if (isSure(coveringIn(plain))) continue;
     const touched = touchedPaths([part], new ChangedPaths(paths));
+    if (touched.length === 0) continue;
+    const names = await printed();
+    const covering = coveringIn(names);
+    if (isSure(covering)) continue;
+    const noticed = new Set(names);
     for (const path of touched) files.add(path);
     for (const path of touched) if (noticed.has(path)) named.add(path);
-    isMissing ||= touched.length > 0 && covering.length === 0;
+    isMissing ||= covering.length === 0;
   }
   if (files.size === 0) return undefined;
   if (isMissing && named.size === 0) return { files: [...files], missingEntry: undefined, unnamed: true };

@@ -39,6 +39,9 @@ test.each([
   expect(found?.map(({ directory, pattern }) => [directory, pattern])).toEqual(entries);
 });
 
+/** Changes that git prints as they are. */
+const changesOf = (paths: readonly string[]) => ({ paths, plain: paths, printed: () => Promise.resolve(paths) });
+
 describe("changed inputs that the annotation does not cover", () => {
   const FILES = {
     "apps/web/kustomization.yaml": "resources: [../base, ../../lib/a/x.yaml, ../../lib/b/y.yaml, ../../top.yaml]",
@@ -62,7 +65,7 @@ describe("changed inputs that the annotation does not cover", () => {
       spec,
     };
     const inputs = await inputsOf(application, positions, memorySnapshot(FILES), HEAD);
-    return uncoveredByGeneratePaths(application, inputs, () => ({ paths: changed, noticed: new Set(changed) }));
+    return uncoveredByGeneratePaths(application, inputs, () => changesOf(changed));
   }
 
   test.each<[string | undefined, readonly string[], readonly string[] | undefined, string]>([
@@ -103,6 +106,32 @@ describe("changed inputs that the annotation does not cover", () => {
     [undefined, ["apps/base/cm.yaml"], undefined, ""],
   ])("%j, changed %j", async (annotation, changed, files, missingEntry) => {
     expect(await uncovered(annotation, changed)).toEqual(files === undefined ? undefined : { files, missingEntry });
+  });
+
+  test("git is asked only where no file that is there by its name matches, and something that is read changed", async () => {
+    const application = { annotations: { [ANNOTATION]: "." } };
+    const part = { position: 1, sourcePath: "apps/web", whole: undefined, paths: ["apps/web"], patterns: [] };
+    const found = async (
+      paths: readonly string[],
+      plain: readonly string[],
+      printed: readonly string[] | undefined,
+    ) => {
+      const ask = () => (printed === undefined ? Promise.reject(new Error("asked")) : Promise.resolve(printed));
+      return uncoveredByGeneratePaths(application, [{ ...part, remote: false }], () => ({
+        paths,
+        plain,
+        printed: ask,
+      }));
+    };
+    expect(await found(["apps/web/x", "docs/z"], ["apps/web/x"], undefined)).toBeUndefined();
+    expect(await found(["docs/z"], [], undefined)).toBeUndefined();
+    expect(await found(["apps/web/x"], [], ["apps/web/x"])).toBeUndefined();
+    expect(await found(["apps/web/x"], [], [])).toEqual({
+      files: ["apps/web/x"],
+      missingEntry: undefined,
+      unnamed: true,
+    });
+    await expect(found(["apps/web/x"], [], undefined)).rejects.toThrow("asked");
   });
 
   // Argo CD before v3.4 takes the spaces around an entry for part of its path (`GetSourceRefreshPaths`, v3.3).
@@ -182,9 +211,9 @@ describe("changed inputs that the annotation does not cover", () => {
     const since: Readonly<Record<number, readonly string[]>> = { 1: ["a/x", "docs/y"], 2: ["a/x", "b/z"] };
     const changedSince = ({ position }: { position: number }) => {
       const paths = since[position] ?? [];
-      return { paths, noticed: new Set(paths) };
+      return changesOf(paths);
     };
-    expect(uncoveredByGeneratePaths(application, inputs, changedSince)).toEqual({
+    expect(await uncoveredByGeneratePaths(application, inputs, changedSince)).toEqual({
       files: ["b/z"],
       missingEntry: "/b",
     });
