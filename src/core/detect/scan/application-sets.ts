@@ -58,7 +58,9 @@ export async function changedApplicationSets(request: SetRequest): Promise<reado
   const trees = await Promise.all([snapshot.tree(change.mergeBase), snapshot.tree(change.headRevision)]);
   const readsHidden = await readingHidden(request);
   const reads = (set: ApplicationSet) =>
-    readsChanges(set, change, changedPaths, trees) || choosesByPath(set, change, trees) || readsHidden(set);
+    readsChanges(set, change, changedPaths, trees) ||
+    choosesByPath(set, change, changedPaths, trees) ||
+    readsHidden(set);
   const here = [...new Set([...before.keys(), ...after.keys()])].flatMap((name) =>
     paired(before.get(name) ?? [], after.get(name) ?? []).flatMap(({ base, head, alsoIn }) => {
       const same = base !== undefined && base.content === head?.content;

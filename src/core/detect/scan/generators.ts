@@ -11,25 +11,29 @@ type Listed = Pick<ChangeRequest, "repository" | "baseBranch" | "defaultBranch">
  * code host (`pathsExist`, `pathsDoNotExist`): the merge then adds or removes the application of this repository. The host is
  * asked for its branches as they are, so that Argo CD cannot tell before (v3.5 `applicationset/services/scm_provider/utils.go`).
  */
-export function choosesByPath(set: ApplicationSet, change: Listed, [base, head]: readonly RepositoryTree[]): boolean {
-  return generatorsOf(set, "scmProvider").some(
-    (scm) => mayList(scm, change) && pathsIn(scm.filters).some((path) => comesOrGoes(path, base, head)),
-  );
+export function choosesByPath(
+  set: ApplicationSet,
+  change: Listed,
+  changedPaths: readonly string[],
+  [base, head]: readonly RepositoryTree[],
+): boolean {
+  const asked = generatorsOf(set, "scmProvider").flatMap((scm) => (mayList(scm, change) ? pathsIn(scm.filters) : []));
+  if (asked.length === 0) return false;
+  const differing = withParents(changedPaths).filter((path) => isAt(path, base) !== isAt(path, head));
+  return asked.some((path) => differing.some((one) => mayMean(path, one)));
 }
 
-/** @param path may be a template, which gets what another generator of a matrix yields. */
-function comesOrGoes(path: string, base: RepositoryTree | undefined, head: RepositoryTree | undefined): boolean {
-  const differs = (at: string) => isAt(at, base) !== isAt(at, head);
-  if (!path.includes("{{")) return differs(path);
-  const [start, end] = [path.slice(0, path.indexOf("{{")), path.slice(path.lastIndexOf("}}") + 2)];
-  return [base, head].some((tree) =>
-    tree?.entriesIn("").some((entry) => {
-      for (let at = entry.path; at !== ""; at = parentOf(at)) {
-        if (at.startsWith(start) && at.endsWith(end) && differs(at)) return true;
-      }
-      return false;
-    }),
-  );
+function withParents(paths: readonly string[]): readonly string[] {
+  const all = new Set<string>();
+  for (const path of paths) for (let at = path; at !== "" && !all.has(at); at = parentOf(at)) all.add(at);
+  return [...all];
+}
+
+/** @param written may be a template, which gets what another generator of a matrix yields. */
+function mayMean(written: string, path: string): boolean {
+  const [start, end] = [written.indexOf("{{"), written.lastIndexOf("}}") + 2];
+  if (start === -1) return written === path;
+  return path.startsWith(written.slice(0, start)) && path.endsWith(written.slice(end));
 }
 
 /** Argo CD allows two levels of matrix and merge generators. */

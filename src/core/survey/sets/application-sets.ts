@@ -213,10 +213,10 @@ async function unpinned(
   const { mergeBase, headRevision } = change;
   const sides = [base, head].filter((side) => side !== undefined);
   const trees = await Promise.all([snapshot.tree(mergeBase), snapshot.tree(headRevision)]);
-  if (sides.some((side) => choosesByPath(side, change, trees))) return UNLISTED;
+  const paths = await snapshot.changedPaths(mergeBase, headRevision);
+  if (sides.some((side) => choosesByPath(side, change, paths, trees))) return UNLISTED;
   if (sides.some(await readingHidden({ change, snapshot }))) return UNDONE;
   if (!sides.some((side) => gitGenerators(side).some(isTemplated))) return undefined;
-  const paths = await snapshot.changedPaths(mergeBase, headRevision);
   return sides.some((side) => readsChanges(side, change, paths, trees, isTemplated)) ? UNPINNED : undefined;
 }
 

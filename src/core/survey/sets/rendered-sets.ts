@@ -79,7 +79,7 @@ export async function withSetsOfParents(
     const rendered = [...facts.sets, ...facts.sameSets].find(isNamed);
     if (rendered === undefined) return [set];
     const isRead =
-      readsChanges(running, change, paths, trees) || choosesByPath(running, change, trees) || readsHidden(running);
+      [readsChanges, choosesByPath].some((reads) => reads(running, change, paths, trees)) || readsHidden(running);
     if (facts.sameSets.includes(rendered) && !isRead) return [];
     const sides = sidesOf(rendered);
     // A file that the target branch does not have gives no right to what the set generates.
