@@ -1,7 +1,7 @@
 import type { Application } from "../../model/application.js";
 import { ChangedPaths } from "../../model/collections.js";
 import type { InputPart, InputSet } from "../../model/input-set.js";
-import { isWithin, matchesGlob, parentOf } from "../tree/repository-path.js";
+import { hasGlob, isWithin, matchesGlob, parentOf } from "../tree/repository-path.js";
 import { type GeneratePath, generatePathEntries, touchedPaths } from "./input-set.js";
 
 /** What differs between two commits. */
@@ -62,7 +62,8 @@ export async function uncoveredByGeneratePaths(
 /** `AppFilesHaveChanged` of Argo CD v3.5: the file itself, one below the directory, or a match. */
 function covers({ directory, pattern }: GeneratePath, path: string): boolean {
   const file = `/${path}`;
-  return file === pattern || isWithin(parentOf(path), directory) || matchesGlob(pattern, file, { doubleStar: false });
+  if (file === pattern || isWithin(parentOf(path), directory)) return true;
+  return hasGlob(pattern) && matchesGlob(pattern, file, { doubleStar: false });
 }
 
 const MAX_ENTRIES = 5;

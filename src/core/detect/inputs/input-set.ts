@@ -286,6 +286,9 @@ function isPinned({ chart, repoURL, targetRevision }: Source): boolean {
   return COMMIT_ID.test(targetRevision);
 }
 
+/** More entries than anybody writes. Each is compared with every changed file, and those behind them are taken for missing. */
+const MAX_GENERATE_PATHS = 1000;
+
 /** Argo CD ignores a commit unless a changed file matches an entry of this annotation. */
 export const GENERATE_PATHS_ANNOTATION = "argocd.argoproj.io/manifest-generate-paths";
 
@@ -311,7 +314,7 @@ export function generatePathEntries(
 ): readonly GeneratePath[] | undefined {
   const entries = (annotations[GENERATE_PATHS_ANNOTATION] ?? "").split(";").filter((entry) => entry.trim() !== "");
   if (entries.length === 0) return undefined;
-  return entries.map((written) => {
+  return entries.slice(0, MAX_GENERATE_PATHS).map((written) => {
     const entry = written.trim();
     const spaced = entry !== written;
     // Only a relative entry is cleaned before it is used as a pattern.

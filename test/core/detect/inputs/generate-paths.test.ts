@@ -39,6 +39,12 @@ test.each([
   expect(found?.map(({ directory, pattern }) => [directory, pattern])).toEqual(entries);
 });
 
+test("of more entries than anybody writes the first ones count", () => {
+  const annotation = Array.from({ length: 1500 }, (_, at) => `/${at}`).join(";");
+  const found = generatePathEntries({ [ANNOTATION]: annotation }, "");
+  expect([found?.length, found?.at(-1)?.pattern]).toEqual([1000, "/999"]);
+});
+
 /** Changes that git prints as they are. */
 const changesOf = (paths: readonly string[]) => ({ paths, plain: paths, printed: () => Promise.resolve(paths) });
 
