@@ -118,6 +118,8 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     const child = (url: string) => asYaml(applicationResource("prod", { repoURL: url, namespace: "argocd", ...kept }));
     const bot = await family(host, { files: (url) => ({ "children/prod.yaml": child(url) }) });
     await bot.open({ "children/prod.yaml": null });
+    const what = "Deletes argoproj.io/Application argocd/prod with --prune all the same";
+    expect(bot.lastComment(1)).toContain(`- ${what}: in the cluster it does not have Prune=false`);
     await expectRefused(bot, UNAPPROVED, "svc sync -a root --prune");
   });
 

@@ -35,7 +35,7 @@ import type { Previewed } from "../render/preview.js";
 import { createRenderLine, type RenderedSides, type RenderSource } from "../render/render.js";
 import { directMember } from "../survey/members.js";
 import type { Previews } from "../survey/previews.js";
-import { keptAlive, type KeptSource } from "../survey/survey-afresh.js";
+import { keptAlive, type KeptSource, withUnkept } from "../survey/survey-afresh.js";
 import type { Locking } from "./locks.js";
 import { cautionOf, type Questions, warningsOf } from "./plan-warnings.js";
 
@@ -145,12 +145,14 @@ async function evaluated(
         checked(subject, sides, context),
         unpinnedOf(subject, sides, context),
       ]);
-      if (compared.facts !== undefined) facts.set(subject.name, await keptAlive(compared.facts, subject.name, context));
       const { planned } = compared;
+      const seen = compared.facts && (await keptAlive(compared.facts, subject.name, context));
+      if (seen !== undefined) facts.set(subject.name, seen);
       if (planned.kind === "unevaluated") return { ...planned, definition: await definition() };
       if (typeof unpinned === "string") return { kind: "unevaluated", reason: unpinned };
       if (compared.question !== undefined) questions.set(subject.name, compared.question);
-      return { ...planned, definition: await definition(), ...checks, ...(unpinned && { unpinned }) };
+      const diff = seen === undefined ? planned.diff : withUnkept(planned.diff, seen);
+      return { ...planned, diff, definition: await definition(), ...checks, ...(unpinned && { unpinned }) };
     }
   }
 }

@@ -10,6 +10,7 @@ import { isDeployedAt } from "../model/deployment.js";
 import { type Effect, NO_EFFECT } from "../model/effect.js";
 import { DeployerFailure, only } from "../model/errors.js";
 import { jsonEqual, type JsonObject } from "../model/json.js";
+import type { Danger, ManifestDiff } from "../model/plan/manifest-diff.js";
 import { type ApplicationPlan, isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { OpenedChange, Stoppable } from "../ports/context.js";
@@ -179,32 +180,35 @@ export async function keptAlive(
     deployer.listApplications(signal),
     deployer.listApplicationSets(signal),
   ]);
-  const below = applications.filter((one) => one.parent === parent);
-  const setsBelow = sets.filter((one) => one.parent === parent && kept.some(({ name }) => name === one.name));
+  const below = applications
+    .filter((one) => one.parent === parent)
+    .map(({ resourceName: name, annotations }): Below => ({ name, resource: { metadata: { annotations } } }));
+  const listed = sets.filter((one) => one.parent === parent && kept.some(({ name }) => name === one.name));
   // A list has no annotations of sets.
-  const found = await allInTurns(setsBelow, (one) =>
-    deployer.findApplicationSet(one, signal).catch(only(DeployerFailure, () => undefined)),
-  );
-  const goes = ({ name, stays }: Kept, live: readonly (readonly [string, JsonObject | undefined])[]) => {
-    const same = live.filter(([one]) => one === name);
-    return stays !== undefined && !(same.length > 0 && same.every(([, manifest]) => isNeverPruned(manifest, stays)));
+  const setsBelow = await allInTurns(listed, async ({ name, namespace }): Promise<Below> => {
+    const found = deployer.findApplicationSet({ name, namespace }, signal);
+    return { name, resource: (await found.catch(only(DeployerFailure, () => undefined)))?.resource };
+  });
+  const unkept = <T extends Kept>(one: T, live: readonly Below[]): readonly (T & { readonly head: undefined })[] => {
+    const { stays } = one;
+    const same = live.filter(({ name }) => name === one.name);
+    const isKept =
+      stays === undefined || (same.length > 0 && same.every((each) => isNeverPruned(each.resource, stays)));
+    if (isKept) return [];
+    return [{ ...one, head: undefined, stays: same.length > 0 ? stays : undefined }];
   };
-  const isGone = (one: Kept) =>
-    goes(
-      one,
-      below.map((live) => [live.resourceName, { metadata: { annotations: live.annotations } }]),
-    );
-  const isSetGone = (one: Kept) =>
-    goes(
-      one,
-      setsBelow.map(({ name }, at) => [name, found[at]?.resource]),
-    );
   return {
     ...facts,
-    children: facts.children.map((one) => (isGone(one) ? { ...one, head: undefined, changed: true } : one)),
-    sets: [...facts.sets, ...facts.sameSets.filter(isSetGone).map((one) => ({ ...one, head: undefined }))],
-    sameSets: facts.sameSets.filter((one) => !isSetGone(one)),
+    children: facts.children.map((one) => unkept({ ...one, changed: true }, below)[0] ?? one),
+    sets: [...facts.sets, ...facts.sameSets.flatMap((one) => unkept(one, setsBelow))],
+    sameSets: facts.sameSets.filter((one) => unkept(one, setsBelow).length === 0),
   };
+}
+
+/** An object in the cluster; without it if it could not be read. */
+interface Below {
+  readonly name: string;
+  readonly resource: JsonObject | undefined;
 }
 
 /** The plan of an application with its effect, and with the sets that its sync changes although both sides define them in the same way. */
@@ -220,4 +224,16 @@ export function withEffect(
   const written = rendered.flatMap(({ name, base, head }) => (base && head ? [name] : []));
   const changed = [...new Set([...sets.changed, ...written])];
   return { ...planned, effect, diff: { ...planned.diff, sets: { ...sets, changed } } };
+}
+
+/** The diff, which takes these for kept, with the danger that `keptAlive` found. */
+export function withUnkept(diff: ManifestDiff, { children, sets }: RenderFacts): ManifestDiff {
+  const unkept = (kind: string, all: RenderFacts["sets"]) =>
+    all.flatMap(({ name, namespace, stays, head }) =>
+      stays !== undefined && head === undefined ? [`deletes argoproj.io/${kind} ${namespace}/${name}`] : [],
+    );
+  const gone = [...unkept("Application", children), ...unkept("ApplicationSet", sets)];
+  const cautions = gone.map((what) => `${what} with --prune all the same: in the cluster it does not have Prune=false`);
+  const dangers = gone.map((what): Danger => ({ what, pruning: true, effect: "lost" }));
+  return { ...diff, cautions: [...cautions, ...diff.cautions], dangers: [...dangers, ...diff.dangers] };
 }
