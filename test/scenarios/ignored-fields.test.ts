@@ -107,7 +107,7 @@ describe.each(HOSTS)("fields that a sync leaves, in diff_mode: branch, on %s", (
     await replaced.argocd.deploy("web");
     const whole = { syncPolicy: { syncOptions: ["Replace=true"] } };
     const two = await replaced.open({ "argocd/web.yaml": asYaml(replaced.resourceOf("web", { spec: whole })) });
-    expect(section(replaced.lastComment(two), "web")).toContain("- Overwrites every object, whole");
+    expect(section(replaced.lastComment(two), "web")).toContain("- Overwrites every object whole");
   });
 
   test("without the sync option a sync writes it, and nothing is marked", async () => {
