@@ -20,8 +20,12 @@ export function choosesByPath(
   const asked = generatorsOf(set, "scmProvider").flatMap((scm) => (mayList(scm, change) ? pathsIn(scm.filters) : []));
   if (asked.length === 0) return false;
   const differing = withParents(changedPaths).filter((path) => isAt(path, base) !== isAt(path, head));
+  if (asked.length * differing.length > MOST_COMPARED) return true;
   return asked.some((path) => differing.some((one) => mayMean(path, one)));
 }
+
+/** How many comparisons one set may cost. */
+const MOST_COMPARED = 1_000_000;
 
 function withParents(paths: readonly string[]): readonly string[] {
   const all = new Set<string>();

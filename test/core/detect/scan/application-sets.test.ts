@@ -75,10 +75,13 @@ describe("changedApplicationSets", () => {
     const lists = ["files", "directories"].map((kind) => {
       return file(kind, [git({ [kind]: Array.from({ length: 3000 }, (_, at) => ({ path: `*a*/x${at}*` })) })]);
     });
-    const base = { "a.yaml": lists[0] ?? "", "b.yaml": lists[1] ?? "" };
+    const pathsExist = Array.from({ length: 3000 }, (_, at) => `a{{ .name }}x${at}`);
+    const chosen = file("chosen", [{ scmProvider: { github: {}, filters: [{ pathsExist }] } }]);
+    const base = { "a.yaml": lists[0] ?? "", "b.yaml": lists[1] ?? "", "c.yaml": chosen };
     const files = Object.fromEntries(Array.from({ length: 3000 }, (_, at) => [`a${at % 50}/b${at}/c`, "1"]));
     const before = process.cpuUsage();
     expect(await changed(base, { ...base, ...files })).toEqual([
+      "chosen base head c.yaml",
       "directories base head b.yaml",
       "files base head a.yaml",
     ]);
