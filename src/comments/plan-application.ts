@@ -131,7 +131,7 @@ function announcedBlocks(
 function nextPlan(withheld: boolean, { command }: HostWords): string {
   const plan = code(`${command} plan`);
   return withheld
-    ? `Only its definition's own diff is shown. An approval of this commit plans it again. On drafts and forks, comment ${plan} after the approval.`
+    ? `Only its definition's own diff is shown. An approval of this commit plans it again. On forks, and drafts that svc does not plan by itself, comment ${plan} after the approval.`
     : `It cannot be synced until it can be evaluated: fix the cause, then push or comment ${plan}.`;
 }
 

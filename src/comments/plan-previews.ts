@@ -171,7 +171,7 @@ const UNCHANGED = "No changes: both definitions render the same.";
 const HIDDEN = "No visible changes.";
 
 function afterApproval({ command }: HostWords): string {
-  return `An approval of this commit plans it again. On drafts and forks, comment ${code(`${command} plan`)} after the approval.`;
+  return `An approval of this commit plans it again. On forks, and drafts that svc does not plan by itself, comment ${code(`${command} plan`)} after the approval.`;
 }
 
 function countLines(diff: ManifestDiff, change: PreviewOrigin["change"]): readonly string[] {

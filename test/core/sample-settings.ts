@@ -11,6 +11,7 @@ export function sampleSettings(more: Partial<Settings> = {}): Settings {
     deleteSourceBranch: false,
     protectedBranches: ["main", "master", "develop", "development"],
     approvalFromCommitters: false,
+    planDrafts: false,
     prune: false,
     allowForks: false,
     commandAccess: "write",

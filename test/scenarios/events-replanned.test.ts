@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot } from "./bot.js";
-import { planned } from "./plan-comment.js";
-import { changeOf } from "./resources.js";
+import { planned, section } from "./plan-comment.js";
+import { asYaml, changeOf } from "./resources.js";
 
 describe.each(HOSTS)("also replanned on %s", (host) => {
   test("reopened: planned and locked again", async () => {
@@ -54,6 +54,17 @@ describe.each(HOSTS)("also replanned on %s", (host) => {
     const bot = await startBot({ host, config: { defaults: { plan_drafts: true } } });
     const one = await bot.open(changeOf(["web"]), { draft: true });
     expect(planned(bot.lastComment(one))).toEqual(["web"]);
+  });
+
+  test("with defaults.plan_drafts an approval plans again what a draft's plan withheld, and nobody is asked to", async () => {
+    const bot = await startBot({ host, config: { defaults: { plan_drafts: true } } });
+    const stray = asYaml(bot.resourceOf("stray", { project: "nowhere" }));
+    const one = await bot.open({ "argocd/stray.yaml": stray }, { draft: true });
+    expect(bot.lastComment(one)).toContain("it is not rendered before somebody who may deploy it has approved");
+    expect(bot.lastComment(one)).toContain(", which plans it again");
+    expect(bot.lastComment(one)).not.toContain("then `svc plan`");
+    await bot.approve(one);
+    expect(section(bot.lastComment(one), "stray")).not.toContain("An approval of this commit");
   });
 
   test("the base branch changed: planned against the new one", async () => {

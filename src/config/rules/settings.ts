@@ -80,6 +80,7 @@ export function resolveSettings(
   const headConfig = head.kind === "valid" ? head.config : undefined;
   const settings: OwnSettings = {
     autoplan: policy.autoplan ?? defaults.autoplan,
+    planDrafts: defaults.planDrafts,
     updateBranch:
       UPDATE_BRANCH.find((one) => policies.some(({ updateBranch = defaults.updateBranch }) => updateBranch === one)) ??
       "never",

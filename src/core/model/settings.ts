@@ -96,6 +96,8 @@ export interface Settings extends OwnSettings {
 /** The part that the server and the change request's own repository decide. */
 export interface OwnSettings {
   readonly autoplan: boolean;
+  /** Drafts are planned like any other change request. */
+  readonly planDrafts: boolean;
   readonly updateBranch: (typeof UPDATE_BRANCH)[number];
   readonly skipNoChanges: boolean;
   readonly autoMerge: boolean;

@@ -161,9 +161,10 @@ export function approving({ change, approval }: Facts, then: AfterApproval): Nee
   return { kind: "approve", known: approval !== undefined, commit: headRevision, author: author?.login, then };
 }
 
-/** The step after an approval that lets svc render more: svc plans by itself, except for drafts and forks. */
+/** The step after an approval that lets svc render more: svc plans by itself, except for forks and, unless set otherwise, drafts. */
 export function replanning(facts: Facts): AfterApproval {
-  return facts.change.draft || facts.change.fork ? planning(facts) : { kind: "replan" };
+  const { change, settings } = facts;
+  return change.fork || (change.draft && settings.plansDrafts !== true) ? planning(facts) : { kind: "replan" };
 }
 
 export function pushing(

@@ -83,19 +83,25 @@ export type UntoldSoFar = { -readonly [K in keyof Untold]: Untold[K] };
 interface SettingFacts extends Pick<OwnSettings, "allowForks" | "skipNoChanges" | "prune"> {
   /** Only if `update_branch` is `never`. */
   readonly updatesOff?: true;
+  /** Only if a draft is planned like any other. */
+  readonly plansDrafts?: true;
   /** Only if the head branch, in this repository, is one that others build on. */
   readonly sharedHead?: true;
 }
 
-type GatedSettings = Pick<OwnSettings, "allowForks" | "skipNoChanges" | "prune" | "updateBranch" | "protectedBranches">;
+type GatedSettings = Pick<
+  OwnSettings,
+  "allowForks" | "skipNoChanges" | "prune" | "updateBranch" | "protectedBranches" | "planDrafts"
+>;
 
 function settingFacts(change: ChangeRequest, settings: GatedSettings): SettingFacts {
-  const { allowForks, skipNoChanges, prune, updateBranch, protectedBranches } = settings;
+  const { allowForks, skipNoChanges, prune, updateBranch, protectedBranches, planDrafts } = settings;
   return {
     allowForks,
     skipNoChanges,
     prune,
     ...(updateBranch === "never" ? { updatesOff: true } : {}),
+    ...(planDrafts ? { plansDrafts: true } : {}),
     ...(!change.fork && isSharedHead(change, protectedBranches) ? { sharedHead: true } : {}),
   };
 }

@@ -54,6 +54,7 @@ const SETTINGS: Settings = {
   protectedBranches: [],
   prune: false,
   approvalFromCommitters: false,
+  planDrafts: false,
   allowForks: false,
   commandAccess: "write",
   applications: [],
