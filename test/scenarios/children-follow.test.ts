@@ -241,6 +241,23 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.changes()).toEqual(["sync root"]);
   });
 
+  test("one that the merge before has added is not taken for left over, before Argo CD has compared with that merge", async () => {
+    const bot = await startFamily(host);
+    const source = { repoURL: cloneUrlOf(bot.forge), path: "apps/child", targetRevision: "main" };
+    const added = asYaml(applicationResource("added", { repoURL: source.repoURL, spec: { source } }));
+    const two = await bot.open({ "apps/root/templates/added.yaml": added }, { by: "bo" });
+    bot.expectChanges("sync root");
+    await bot.comment(two, "svc sync", "bo");
+    await bot.forge.mergeByHand(REPOSITORY, two, "bo");
+    await bot.idle();
+    const three = await bot.open({ "apps/child/values.yaml": "size: xl\n" }, { by: "bo" });
+    expect(await bot.locked(three)).toContain("added");
+    const one = await bot.open({ "apps/root/templates/keep.yaml": configMap("keep", { a: "1" }) });
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toContain("**1 application deployed**");
+    expect(bot.argocd.application("added")).toBeDefined();
+  });
+
   test("a member that Argo CD does not store keeps the child from being synced, and is named", async () => {
     const bot = await startFamily(host, undefined, {}, undefined, { version: "v3.1.9" });
     const syncPolicy = { retry: { limit: 2, refresh: true } };

@@ -73,7 +73,12 @@ export async function readForSync(
   const unread = found.detection.unread.length > 0 ? { unread: found.detection.unread } : {};
   const now = new Map(looked.map(({ application, facts: one }) => [application, one]));
   const subjects = looked.flatMap(({ subject }) => subject ?? []);
-  const left = prunes ? await leftOverIn(subjects, context) : [];
+  const left = prunes
+    ? await leftOverIn(
+        subjects.map((one) => withoutRendered(one, plan)),
+        context,
+      )
+    : [];
   return {
     subjects,
     everyApplication: found.everyApplication,
@@ -90,6 +95,13 @@ export async function readForSync(
       applications: facts.applications.map((one) => ({ ...one, now: now.get(one.application) })),
     },
   };
+}
+
+/** Argo CD may not have compared with the newest target branch yet, and no sync prunes what the head has. */
+function withoutRendered({ name, live }: LiveSubject, plan: Plan | undefined): Pick<LiveSubject, "name" | "live"> {
+  const planned = plan?.applications.find(({ application }) => application === name);
+  const rendered = new Set(planned?.kind === "evaluated" ? planned.diff.rendered : []);
+  return { name, live: { ...live, leftOver: live.leftOver?.filter((one) => !rendered.has(one)) } };
 }
 
 /** A plan of another head or base branch is stale in any case. */
