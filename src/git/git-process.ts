@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { childEnvironment, signalGroup } from "../config/environment.js";
+import { errorCode } from "../config/files.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 
 /** `stderr` is git's own text: untrusted, of bounded length, and it may contain secrets. */
@@ -59,7 +60,10 @@ export function remoteProblem(failure: GitFailure): string | undefined {
   if (failure.kind === "too-big") return "it is larger than the 2 GiB that svc fetches of a repository";
   if (failure.kind === "too-much-output") return "it has more or larger files than svc reads at once";
   if (failure.kind === "too-deep") return "it contains a path that is too long, or below more than 200 folders";
-  if (failure.kind === "not-started") return "git could not be started. Install git 2.39 or newer";
+  if (failure.kind === "not-started") {
+    const code = errorCode(failure.cause) ?? "ENOENT";
+    return `git could not be started${code === "ENOENT" ? ". Install git 2.39 or newer" : ` (${code})`}`;
+  }
   if (failure.kind === "unknown-commit") return COMMIT_MISSING;
   return REMOTE_PROBLEMS.find(([pattern]) => pattern.test(failure.stderr))?.[1];
 }

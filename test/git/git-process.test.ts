@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "@jest/globals";
 import { childEnvironment } from "../../src/config/environment.js";
-import { startGit, type GitProcess } from "../../src/git/git-process.js";
+import { GitFailure, remoteProblem, startGit, type GitProcess } from "../../src/git/git-process.js";
 import { compiled } from "../compiled/compiled.js";
 import { startGitElsewhere } from "./git-launcher.js";
 
@@ -28,6 +28,14 @@ test("git that cannot be started, since too many files are open, is an error and
     execFile("sh", limited, { timeout: 30_000 }, (_error, stdout, stderr) => resolve(stdout + stderr));
   });
   expect(output).toBe("EMFILE\n");
+});
+
+test.each([
+  ["ENOENT", "git could not be started. Install git 2.39 or newer"],
+  ["EMFILE", "git could not be started (EMFILE)"],
+])("why git could not be started: %s", (code, told) => {
+  const cause = Object.assign(new Error("spawn git"), { code });
+  expect(remoteProblem(new GitFailure("not-started", "", { cause }))).toBe(told);
 });
 
 describe.each([
