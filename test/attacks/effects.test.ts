@@ -123,6 +123,24 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     await expectRefused(bot, UNAPPROVED, "svc sync -a root --prune");
   });
 
+  test("a child that Prune=false keeps needs nothing where its parent loses it, also if it differs in Argo CD", async () => {
+    const annotations = { "argocd.argoproj.io/sync-options": "Prune=false" };
+    const child = (url: string) =>
+      asYaml(applicationResource("prod", { repoURL: url, namespace: "argocd", annotations }));
+    const bot = await family(host, { files: (url) => ({ "children/prod.yaml": child(url) }) });
+    const live = bot.argocd.application("prod")?.metadata.annotations;
+    bot.argocd.removeApplication("prod");
+    bot.argocd.addApplication(
+      bot.resourceOf("prod", { annotations: { ...live, ...annotations }, path: "apps/hotfix", namespace: "argocd" }),
+    );
+    bot.clock.advance(60_000);
+    await bot.open({ "children/prod.yaml": null });
+    expect(bot.lastComment(1)).not.toMatch(/root gives it|definition still changes/);
+    bot.expectChanges("sync root");
+    await bot.comment(1, "svc sync -a root --prune");
+    expect(bot.lastComment(1)).toContain("✅ succeeded");
+  });
+
   test("a child in another namespace is bound by the rule of its bare name", async () => {
     const bot = await family(host);
     await bot.open(changed(bot, { path: "apps/evil", namespace: "team-a" }, "prod-two"));

@@ -166,15 +166,23 @@ export interface KeptSource extends Pick<Stoppable, "signal"> {
   readonly deployer: Pick<Deployer, "findApplicationSet" | "listApplications" | "listApplicationSets">;
 }
 
-type Kept = Pick<RenderedChild, "name" | "stays">;
+/** An object in the cluster, and what takes the place of both sides where it stays; undefined if it could not be read. */
+interface Below<Side> {
+  readonly name: string;
+  readonly resource: JsonObject | undefined;
+  readonly side: Side | undefined;
+}
 
-/** The same, but that Prune=false of the target branch keeps only what has it in the cluster as well: Argo CD reads it there. */
+/**
+ * The same with what Prune=false of the target branch keeps as it is in the cluster. What does not have that option there goes all the
+ * same: Argo CD reads it there.
+ */
 export async function keptAlive(
   facts: RenderFacts,
   parent: ApplicationName,
   { deployer, signal }: KeptSource,
 ): Promise<RenderFacts> {
-  const kept: readonly Kept[] = [...facts.children, ...facts.sameSets].filter(({ stays }) => stays !== undefined);
+  const kept = [...facts.children, ...facts.sameSets].filter(({ stays }) => stays !== undefined);
   if (kept.length === 0) return facts;
   const [applications, sets] = await Promise.all([
     deployer.listApplications(signal),
@@ -182,33 +190,39 @@ export async function keptAlive(
   ]);
   const below = applications
     .filter((one) => one.parent === parent)
-    .map(({ resourceName: name, annotations }): Below => ({ name, resource: { metadata: { annotations } } }));
+    .map(({ resourceName: name, annotations, spec }) => ({
+      name,
+      resource: { metadata: { annotations } },
+      side: spec,
+    }));
   const listed = sets.filter((one) => one.parent === parent && kept.some(({ name }) => name === one.name));
   // A list has no annotations of sets.
-  const setsBelow = await allInTurns(listed, async ({ name, namespace }): Promise<Below> => {
+  const setsBelow = await allInTurns(listed, async ({ name, namespace }) => {
     const found = deployer.findApplicationSet({ name, namespace }, signal);
-    return { name, resource: (await found.catch(only(DeployerFailure, () => undefined)))?.resource };
+    const resource = (await found.catch(only(DeployerFailure, () => undefined)))?.resource;
+    return { name, resource, side: resource };
   });
-  const unkept = <T extends Kept>(one: T, live: readonly Below[]): readonly (T & { readonly head: undefined })[] => {
-    const { stays } = one;
-    const same = live.filter(({ name }) => name === one.name);
-    const isKept =
-      stays === undefined || (same.length > 0 && same.every((each) => isNeverPruned(each.resource, stays)));
-    if (isKept) return [];
-    return [{ ...one, head: undefined, stays: same.length > 0 ? stays : undefined }];
-  };
+  const looked = facts.sameSets.map((one) => asInCluster(one, setsBelow));
   return {
     ...facts,
-    children: facts.children.map((one) => unkept({ ...one, changed: true }, below)[0] ?? one),
-    sets: [...facts.sets, ...facts.sameSets.flatMap((one) => unkept(one, setsBelow))],
-    sameSets: facts.sameSets.filter((one) => unkept(one, setsBelow).length === 0),
+    children: facts.children
+      .map((one) => asInCluster(one, below))
+      .map((one) => (one.head === undefined ? { ...one, changed: true } : one)),
+    sets: [...facts.sets, ...looked.filter(({ head }) => head === undefined)],
+    sameSets: looked.filter(({ head }) => head !== undefined),
   };
 }
 
-/** An object in the cluster; without it if it could not be read. */
-interface Below {
-  readonly name: string;
-  readonly resource: JsonObject | undefined;
+function asInCluster<Side, T extends Pick<RenderedChild, "name" | "stays"> & { readonly head: Side | undefined }>(
+  one: T,
+  live: readonly Below<Side>[],
+): T {
+  const { stays } = one;
+  if (stays === undefined) return one;
+  const same = live.filter(({ name }) => name === one.name);
+  const side = same.every(({ resource }) => isNeverPruned(resource, stays)) ? same[0]?.side : undefined;
+  if (side !== undefined) return { ...one, base: side, head: side };
+  return { ...one, head: undefined, stays: same.length > 0 ? stays : undefined };
 }
 
 /** The plan of an application with its effect, and with the sets that its sync changes although both sides define them in the same way. */
