@@ -118,8 +118,10 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     const child = (url: string) => asYaml(applicationResource("prod", { repoURL: url, namespace: "argocd", ...kept }));
     const bot = await family(host, { files: (url) => ({ "children/prod.yaml": child(url) }) });
     await bot.open({ "children/prod.yaml": null });
-    const what = "Deletes argoproj.io/Application argocd/prod with --prune all the same";
-    expect(bot.lastComment(1)).toContain(`- ${what}: in the cluster it does not have Prune=false`);
+    const why = "although the files say Prune=false, which it does not have in the cluster";
+    expect(bot.lastComment(1)).toContain(`- Deletes argoproj.io/Application argocd/prod with --prune ${why}.`);
+    expect(bot.lastComment(1)).toContain("**Deletes:** 1 to delete");
+    expect(bot.lastComment(1)).not.toMatch(/Stays|Keeps/);
     await expectRefused(bot, UNAPPROVED, "svc sync -a root --prune");
   });
 

@@ -10,7 +10,7 @@ import { isDeployedAt } from "../model/deployment.js";
 import { type Effect, NO_EFFECT } from "../model/effect.js";
 import { DeployerFailure, only } from "../model/errors.js";
 import { jsonEqual, type JsonObject } from "../model/json.js";
-import type { Danger, ManifestDiff } from "../model/plan/manifest-diff.js";
+import type { Danger, ManifestDiff, NameChanges } from "../model/plan/manifest-diff.js";
 import { type ApplicationPlan, isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { OpenedChange, Stoppable } from "../ports/context.js";
@@ -240,14 +240,27 @@ export function withEffect(
   return { ...planned, effect, diff: { ...planned.diff, sets: { ...sets, changed } } };
 }
 
-/** The diff, which takes these for kept, with the danger that `keptAlive` found. */
+/** The diff, which takes these for kept, with what `keptAlive` found to be deleted. */
 export function withUnkept(diff: ManifestDiff, { children, sets }: RenderFacts): ManifestDiff {
-  const unkept = (kind: string, all: RenderFacts["sets"]) =>
-    all.flatMap(({ name, namespace, stays, head }) =>
-      stays !== undefined && head === undefined ? [`deletes argoproj.io/${kind} ${namespace}/${name}`] : [],
-    );
-  const gone = [...unkept("Application", children), ...unkept("ApplicationSet", sets)];
-  const cautions = gone.map((what) => `${what} with --prune all the same: in the cluster it does not have Prune=false`);
-  const dangers = gone.map((what): Danger => ({ what, pruning: true, effect: "lost" }));
-  return { ...diff, cautions: [...cautions, ...diff.cautions], dangers: [...dangers, ...diff.dangers] };
+  const isUnkept = ({ stays, head }: RenderFacts["sets"][number]) => stays !== undefined && head === undefined;
+  const [applications, unkeptSets] = [children.filter(isUnkept), sets.filter(isUnkept)];
+  const titled = (kind: string, some: readonly Pick<RenderedChild, "name" | "namespace">[]) =>
+    some.map(({ name, namespace }) => `argoproj.io/${kind} ${namespace}/${name}`);
+  const gone = [...titled("Application", applications), ...titled("ApplicationSet", unkeptSets)];
+  if (gone.length === 0) return diff;
+  const namesOf = (known: NameChanges, some: readonly Pick<RenderedChild, "name">[]) => {
+    return { ...known, deleted: [...known.deleted, ...some.map(({ name }) => name)] };
+  };
+  const why = "with --prune although the files say Prune=false, which it does not have in the cluster";
+  const kept = diff.cautions.filter((one) => !gone.some((title) => one.startsWith(`keeps ${title} `)));
+  const dangers = gone.map((title): Danger => ({ what: `deletes ${title}`, pruning: true, effect: "lost" }));
+  return {
+    ...diff,
+    deleted: diff.deleted + gone.length,
+    stay: (diff.stay ?? 0) - gone.length || undefined,
+    children: namesOf(diff.children, applications),
+    sets: namesOf(diff.sets, unkeptSets),
+    cautions: [...gone.map((title) => `deletes ${title} ${why}`), ...kept],
+    dangers: [...dangers, ...diff.dangers],
+  };
 }
