@@ -155,7 +155,7 @@ function previewedBody(content: PreviewContent) {
     case "compared":
       return { kind: content.kind, ...diffBody(content.diff) };
     case "left-behind":
-      return { kind: content.kind, objects: content.objects };
+      return { kind: content.kind, objects: content.objects, cautions: content.caution && [content.caution] };
     case "failed":
       return { kind: content.kind, reason: content.reason, withheld: content.withheld === true };
     case "beyond-limit":

@@ -274,6 +274,18 @@ test("a plan tells which resources a sync leaves, as the page and the comment do
   expect(text).toContain("0 to create · 0 to update · 1 left in the cluster · 1 left as is");
 });
 
+test("a plan tells what Argo CD does besides when an application goes and its objects stay", async () => {
+  const caution = "Argo CD runs hooks of it";
+  const preview = { kind: "left-behind", objects: ["ConfigMap shop/settings"], caution } as const;
+  const web = sampleApplication("web", { kind: "deleted", preview });
+  await site.stores.plans.save(samplePlan([web], { change: PULL }));
+  expect(
+    await get("get /api/v1/plans/{host}/{owner}/{repo}/{number}", "/api/v1/plans/hosta/acme/deploy/7"),
+  ).toMatchObject({ plan: { applications: [{ preview: { kind: "left-behind", cautions: [caution] } }] } });
+  const { text } = await admin.ask("/changes/github/acme/deploy/7");
+  expect(text).toContain(caution);
+});
+
 test("a plan tells how its checks ended", async () => {
   const outcome = { kind: "broken", reason: "it did not end within 1m", output: "reading" } as const;
   const checks = [sampleCheck("kubeconform"), sampleCheck("conftest", outcome)];
