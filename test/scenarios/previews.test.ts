@@ -104,6 +104,11 @@ describe.each(HOSTS)("applications that a plan shows and a sync does not deploy,
       const warning = "Argo CD runs hooks of it when it is deleted (PreDelete, PostDelete), which are not shown";
       expect(section(bot.lastComment(one), "web")).toContain(warning);
       expect(section(bot.lastComment(one), "api")).not.toContain("PostDelete");
+      const away = { kind: "status", status: 403, body: "{}" } as const;
+      bot.argocd.faults.add({ path: /\/applications\/web\/managed-resources$/, fault: away });
+      await bot.comment(one, "svc plan");
+      expect(section(bot.lastComment(one), "web")).toContain("**Resources:** could not be previewed");
+      expect(section(bot.lastComment(one), "web")).toContain(warning);
     },
   );
 

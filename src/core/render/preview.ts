@@ -105,17 +105,17 @@ export function nothingGoes(reason: string): Previewed {
 /** What goes with a deleted application, or stays behind without an owner. @throws only the signal's reason. */
 export async function previewRemoval(live: LiveApplication, context: PreviewSource): Promise<Previewed> {
   const { deployer, compute, redact, signal, settings } = context;
+  const { cascades, hooksAtDeletion } = live;
   if (isLeftAlone(live)) return nothingGoes(LEFT_ALONE);
   try {
     const state = await deployer.liveResources(live, signal);
     const { sensitiveKinds } = settings;
     const syncOptions = await syncOptionsOf(live.spec, deployer);
-    const { cascades, hooksAtDeletion } = live;
     const input = { state, cascades, hooksAtDeletion, syncOptions, redact, sensitiveKinds };
     const computed = await computeIfLarge(compute, removalTask, input, input.state.length, limitsOf(context));
     return computed.kind === "exceeded" ? tooLarge(computed) : computed.output;
   } catch (error) {
-    return failed(live.name, error, context);
+    return failed(live.name, error, context, hooksAtDeletion === true ? `. ${RUNS_HOOKS}` : "");
   }
 }
 
@@ -137,12 +137,13 @@ async function rendered(
 
 class NotPreviewed extends Error {}
 
-function failed(application: string, error: unknown, { log, signal }: Stoppable): Previewed {
+function failed(application: string, error: unknown, { log, signal }: Stoppable, more = ""): Previewed {
   signal.throwIfAborted();
   log.warn({ application, err: error }, "could not preview an application");
   const message = error instanceof NotPreviewed ? error.message : safeMessage(error);
   const denied = error instanceof DeployerFailure && error.reason === "forbidden";
-  return { content: { kind: "failed", reason: denied ? `${message}. ${PERMISSIONS}` : message }, facts: undefined };
+  const reason = denied ? `${message}. ${PERMISSIONS}` : message;
+  return { content: { kind: "failed", reason: reason + more }, facts: undefined };
 }
 
 const PERMISSIONS =
