@@ -25,7 +25,7 @@ type MergeRequest {
   notes(after: String, before: String, first: Int, last: Int): NoteConnection
 }
 type NoteConnection { nodes: [Note] }
-type Note { id: NoteID! lastEditedAt: Time }
+type Note { id: NoteID! body: String! lastEditedAt: Time }
 type CommitConnection { nodes: [Commit] pageInfo: PageInfo! }
 type UserCoreConnection { nodes: [UserCore] pageInfo: PageInfo! }
 type PageInfo { endCursor: String hasNextPage: Boolean! }
@@ -135,8 +135,9 @@ function mergeRequest(instance: Instance, merge: MergeRequest): Resolved {
       return onePage(nodes, page);
     },
     notes: ({ last }: { readonly last: number }) => ({
-      nodes: merge.notes.slice(-last).map(({ id, updatedBy, updatedAt }) => ({
+      nodes: merge.notes.slice(-last).map(({ id, body, updatedBy, updatedAt }) => ({
         id: `gid://gitlab/Note/${id}`,
+        body,
         lastEditedAt: updatedBy === undefined ? null : updatedAt.toISOString(),
       })),
     }),

@@ -284,10 +284,10 @@ async function notesSince(client: GitLabClient, change: ChangeRequestRef, since:
 
 const EDITS_QUERY = `query ($path: ID!, $iid: String!) {
   project(fullPath: $path) {
-    mergeRequest(iid: $iid) { notes(last: ${PAGE_SIZE}) { nodes { id lastEditedAt } } }
+    mergeRequest(iid: $iid) { notes(last: ${PAGE_SIZE}) { nodes { id body lastEditedAt } } }
   }
 }`;
-const editedNote = z.object({ id: z.string(), lastEditedAt: z.string().nullable() });
+const editedNote = z.object({ id: z.string(), body: z.string(), lastEditedAt: z.string().nullable() });
 /** What GraphQL does not show is null. */
 const editsSchema = z.object({
   project: z
@@ -305,9 +305,10 @@ function allIfRefused<Note>(notes: readonly Note[]): (error: unknown) => readonl
 
 /**
  * Which of these notes were edited, or are not among the newest. A reaction updates a note as well (`Note#bump_updated_at` of
- * GitLab), and REST does not tell these apart.
+ * GitLab), and REST does not tell these apart. This answer may be older than the notes, from another copy of GitLab's database: of
+ * one that was edited since then, it has another text.
  */
-async function editedOf<Note extends { readonly id: string }>(
+async function editedOf<Note extends Pick<z.output<typeof recentNoteSchema>, "id" | "body">>(
   client: GitLabClient,
   { repository: path, number }: ChangeRequestRef,
   notes: readonly Note[],
@@ -315,8 +316,8 @@ async function editedOf<Note extends { readonly id: string }>(
   const asked = `read whether comments of ${path}!${number} were edited`;
   const { project } = await client.query(editsSchema, asked, EDITS_QUERY, { path, iid: String(number) });
   const nodes = project?.mergeRequest?.notes.nodes ?? [];
-  const unedited = nodes.flatMap((note) => (note?.lastEditedAt === null ? [note.id] : []));
+  const unedited = nodes.flatMap((note) => (note?.lastEditedAt === null ? [note] : []));
   // A global id, such as `gid://gitlab/DiscussionNote/7`.
-  const ids = new Set(unedited.map((id) => id.slice(id.lastIndexOf("/") + 1)));
-  return notes.filter(({ id }) => !ids.has(id));
+  const texts = new Map(unedited.map(({ id, body }) => [id.slice(id.lastIndexOf("/") + 1), body]));
+  return notes.filter(({ id, body }) => texts.get(id) !== (body ?? ""));
 }

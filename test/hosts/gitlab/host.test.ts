@@ -576,8 +576,11 @@ describe("the activity of a busy project", () => {
 
   describe("has a comment to which somebody reacted, and none that was edited", () => {
     const [at, later] = ["2026-03-02T10:00:30.000Z", "2026-03-02T10:00:40.000Z"];
-    const node = (id: string, lastEditedAt: string | null) => ({ id: `gid://gitlab/${id}`, lastEditedAt });
-    const nodes = [node("Note/1", null), node("DiscussionNote/2", null), node("Note/3", later), null];
+    const body = "svc plan";
+    const node = (id: string, lastEditedAt: string | null) => ({ id: `gid://gitlab/${id}`, lastEditedAt, body });
+    // Of a copy of the database that lacks the edit.
+    const behind = { ...node("Note/6", null), body: "looks good" };
+    const nodes = [node("Note/1", null), node("DiscussionNote/2", null), node("Note/3", later), null, behind];
     const answer = { data: { project: { mergeRequest: { notes: { nodes } } } } };
     const unknown = { errors: [{ message: "Field does not exist", extensions: { code: "undefinedField" } }] };
     const activityAfter = (status: number, told: object) => {
@@ -585,9 +588,9 @@ describe("the activity of a busy project", () => {
       const merge = mergeRequest({ updated_at: at });
       api.get(`${PROJECT}/merge_requests`).query(true).reply(200, [merge]);
       const note = (id: number, updated_at: string) => {
-        return { id, body: "svc plan", author: { id: 101, username: "ana" }, created_at: at, updated_at };
+        return { id, body, author: { id: 101, username: "ana" }, created_at: at, updated_at };
       };
-      const notes = [note(5, at), ...[4, 3, 2, 1].map((id) => note(id, later))];
+      const notes = [note(5, at), ...[6, 4, 3, 2, 1].map((id) => note(id, later))];
       api.get(`${MERGE_REQUEST}/notes`).query(true).reply(200, notes);
       nock("https://gitlab.example.com")
         .post("/git/api/graphql")
