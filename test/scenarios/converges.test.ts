@@ -176,9 +176,18 @@ async function play({ act, lost, failing, refused }: Step, numbers: readonly num
 async function settle(bot: Bot): Promise<void> {
   for (let round = 0; round < 2; round += 1) {
     bot.clock.advance(PUT_OFF_MS);
-    await bot.service.reconcile();
-    await bot.idle();
+    await look(bot);
   }
+}
+
+/**
+ * The service also looks at rollouts, every 15 seconds of the machine's time. A slow test may last that long, and the first look after a
+ * merge edits the plan: it must not fall by chance into the moment in which nothing new may be written.
+ */
+async function look(bot: Bot): Promise<void> {
+  await bot.service.reconcile();
+  await bot.service.follow();
+  await bot.idle();
 }
 
 /** Those that a push to the base branch is told: they hold a lock, or are deployed. Others show it with the next change. */
@@ -188,8 +197,7 @@ async function isTold(bot: Bot, number: number): Promise<boolean> {
 
 async function lookAgain(bot: Bot, changes: readonly ChangeRequestRef[]): Promise<void> {
   await bot.stores.marks.set(changes, bot.clock.now());
-  await bot.service.reconcile();
-  await bot.idle();
+  await look(bot);
 }
 
 /** What was posted and edited. */
