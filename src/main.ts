@@ -8,10 +8,10 @@ import { HELP, type HelpTopic } from "./config/help.js";
 import { newApiToken } from "./config/server/server-parts.js";
 import { loadServerConfig, type ServerConfig } from "./config/server/server.js";
 import { describeProblem } from "./config/yaml-tree.js";
-import { StoredValueUnreadable, StoreUnavailable } from "./core/model/errors.js";
+import { only, StoredValueUnreadable, StoreUnavailable } from "./core/model/errors.js";
 import type { Role } from "./core/model/settings.js";
 import type { Log } from "./core/ports/log.js";
-import { CannotListen } from "./http/listen.js";
+import { CannotStart } from "./http/listen.js";
 import { SERVICE } from "./names.js";
 import { createLogger } from "./observe/log.js";
 
@@ -135,12 +135,9 @@ async function run(files: Files): Promise<number | undefined> {
   const tracing = await startTraces(log);
   const overrides = tracing === undefined ? {} : { tracer: tracing.tracer };
   const service = await startService(loaded.config, log, overrides).catch(async (error: unknown) => {
-    if (!(error instanceof CannotListen)) throw error;
-    complain([`cannot start: ${error.message}`]);
     await tracing?.close();
-    return undefined;
+    throw error;
   });
-  if (service === undefined) return 1;
   log.info({ url: service.url, version: readVersion() }, "listening");
   let closing = false;
   const stop = (signal: string) => {
@@ -188,5 +185,10 @@ function complain(lines: readonly string[]): void {
   process.stderr.write(`${lines.join("\n")}\n`);
 }
 
-const exitCode = await main(process.argv.slice(2));
+const exitCode = await main(process.argv.slice(2)).catch(
+  only(CannotStart, ({ message }) => {
+    complain([`cannot start: ${message}`]);
+    return 1;
+  }),
+);
 if (exitCode !== undefined) process.exitCode = exitCode;

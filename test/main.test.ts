@@ -235,6 +235,20 @@ describe("the program", () => {
     expect(code).toBe(1);
   });
 
+  test.each([{ before: [] }, { before: ["check", "--online"] }])(
+    "ends when there is no room for clones, and names the setting: %j",
+    async ({ before }) => {
+      const server = await file("svc.yaml", VALID);
+      const full = join(folder, "no-such-folder");
+      const args = before.length === 0 ? ["-c", server] : [...before, server];
+      const { code, output } = await start(args, { ARGOCD_TOKEN: "x", TMPDIR: full }).ended;
+      expect(output).toContain(`cannot start: no folder for clones can be created in ${full} (ENOENT)`);
+      expect(output).toContain("set server.data_dir to a folder");
+      expect(output).not.toContain("    at ");
+      expect(code).toBe(1);
+    },
+  );
+
   test("reaches GitHub, GitLab, Argo CD and the login provider through the proxy of the environment", async () => {
     const asked = new Set<string>();
     const proxy = createServer();

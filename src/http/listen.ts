@@ -2,9 +2,9 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import { ipKeyGenerator } from "express-rate-limit";
 
-/** The server cannot listen on its address. The message is for the operator and names the setting. */
-export class CannotListen extends Error {
-  override readonly name = "CannotListen";
+/** The program cannot listen on its address, or lacks a folder. The message is for the operator and names the setting. */
+export class CannotStart extends Error {
+  override readonly name = "CannotStart";
 }
 
 export interface ListenAddress {
@@ -14,13 +14,13 @@ export interface ListenAddress {
   readonly key: "server.port" | "server.metrics_port" | "--port";
 }
 
-/** Resolves when the server listens. @throws {CannotListen} */
+/** Resolves when the server listens. @throws {CannotStart} */
 export async function listen(server: Server, address: ListenAddress): Promise<void> {
   server.listen(address.port, address.host);
   try {
     await once(server, "listening");
   } catch (error) {
-    throw new CannotListen(sentenceFor(codeOf(error), address), { cause: error });
+    throw new CannotStart(sentenceFor(codeOf(error), address), { cause: error });
   }
 }
 

@@ -18,6 +18,7 @@ import { createGitMirror } from "../git/mirror.js";
 import type { ConnectedHost } from "../hosts/host-module.js";
 import { createLimitWaits } from "../hosts/limit-waits.js";
 import { HOSTS } from "../hosts/registry.js";
+import { CannotStart } from "../http/listen.js";
 import { HOST_IDS, type HostId, SERVICE, STORE_TITLE } from "../names.js";
 import type { Telemetry } from "../observe/telemetry.js";
 import { createDurableQueue } from "../queue/durable.js";
@@ -45,8 +46,8 @@ interface AdapterParts {
 /** Creates every adapter. None connects yet, so their systems may be unavailable. */
 export async function createAdapters(parts: AdapterParts) {
   const { config, telemetry, stores, compute, startGit, repositories, clock, log } = parts;
-  const observedStores = telemetry.stores(stores ?? (await createStores(config, clock, log)));
   const dataDir = config.server.dataDir ?? (await temporaryFolder());
+  const observedStores = telemetry.stores(stores ?? (await createStores(config, clock, log)));
   const mirror = createGitMirror({ dataDir, log, startGit });
   const argocd = createArgoCd(deployerConfig(config), { clock, log, compute });
   const waits = telemetry.limitWaits(createLimitWaits(clock, log));
@@ -80,7 +81,7 @@ const BEGAN = String(Math.floor(performance.timeOrigin));
 /** Ids of processes mean nothing in another container, which may share the folder. One that starts again keeps its host name. */
 const HERE = encodeURIComponent(hostname());
 
-/** A folder for clones, removed at the end. Those of killed processes would fill the disk with up to 8 GiB each, so they go first. */
+/** A folder for clones, removed at the end. Those of killed processes would fill the disk with up to 8 GiB each, so they go first. @throws {CannotStart} */
 async function temporaryFolder(): Promise<string> {
   const folders = await readdir(tmpdir()).catch(() => []);
   const left = folders.filter((name) => isLeftBehind(CLONES.exec(name))).map((name) => join(tmpdir(), name));
@@ -89,7 +90,10 @@ async function temporaryFolder(): Promise<string> {
       if (await isOurs(path)) await rm(path, { recursive: true, force: true });
     }),
   );
-  return mkdtemp(join(tmpdir(), `${SERVICE}-clones-${process.pid}-${BEGAN}-${HERE}-`));
+  return mkdtemp(join(tmpdir(), `${SERVICE}-clones-${process.pid}-${BEGAN}-${HERE}-`)).catch((error: unknown) => {
+    const why = `no folder for clones can be created in ${tmpdir()} (${errorCode(error) ?? "unknown reason"})`;
+    throw new CannotStart(`${why}: set server.data_dir to a folder that ${SERVICE} can write to`, { cause: error });
+  });
 }
 
 function isLeftBehind(found: RegExpExecArray | null): boolean {

@@ -124,7 +124,7 @@ class Opened {
   }
 }
 
-/** Opens part after part and starts listening, even if other systems are unavailable. @throws {CannotListen} */
+/** Opens part after part and starts listening, even if other systems are unavailable. @throws {CannotStart} */
 export async function startService(config: ServerConfig, log: Logger, overrides: Overrides = {}): Promise<Service> {
   const opened = new Opened();
   try {

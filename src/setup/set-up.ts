@@ -10,7 +10,7 @@ import type { Clock } from "../core/ports/clock.js";
 import { GITHUB } from "../hosts/github/words.js";
 import { decodeAnswer, type FailureWords, refusalMessage, refusalOf } from "../hosts/host-answer.js";
 import { createHostFetch } from "../hosts/host-fetch.js";
-import { CannotListen, listen } from "../http/listen.js";
+import { CannotStart, listen } from "../http/listen.js";
 import { HOST_PREFIXES, SERVICE } from "../names.js";
 import { createWebhooks } from "./create-webhooks.js";
 import { OneTimeCode, registrationSite } from "./registration-site.js";
@@ -22,7 +22,7 @@ export async function setUp(request: SetupRequest, parts: SetupParts): Promise<C
     return { lines: await start(request, parts), exitCode: 0 };
   } catch (error) {
     // Their messages are written for people and hold no secret.
-    const known = error instanceof SetupRefused || error instanceof HostFailure || error instanceof CannotListen;
+    const known = error instanceof SetupRefused || error instanceof HostFailure || error instanceof CannotStart;
     if (!known) throw error;
     return { lines: [error.message], exitCode: 1 };
   }
@@ -51,7 +51,7 @@ type Outcome =
   | { readonly kind: "registered"; readonly app: RegisteredApp; readonly files: readonly string[] }
   | { readonly kind: "failed"; readonly error: unknown };
 
-/** Serves the pages that register a GitHub App. @returns What was done, and the configuration's section. @throws {SetupRefused | CannotListen} */
+/** Serves the pages that register a GitHub App. @returns What was done, and the configuration's section. @throws {SetupRefused | CannotStart} */
 async function registerApp(request: AppRequest, { clock, print }: SetupParts): Promise<readonly string[]> {
   // Reserve the files first: a key that cannot be stored must not be created.
   await (await SecretFiles.create(request.secrets, secretsOf(request))).discard();

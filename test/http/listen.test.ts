@@ -34,7 +34,7 @@ test.each<[string, () => ListenAddress, RegExp]>([
   ],
 ])("%s is reported with the setting", async (_what, address, message) => {
   await expect(listen(createServer(), address())).rejects.toMatchObject({
-    name: "CannotListen",
+    name: "CannotStart",
     message: expect.stringMatching(message),
   });
 });
