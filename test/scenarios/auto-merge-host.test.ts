@@ -2,6 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
+const SYNC = { method: "POST", path: /\/sync$/ };
 const MERGE = { method: "PUT", path: /\/merge$/ };
 
 async function syncWeb(bot: Bot, more: { readonly branch?: string } = {}): Promise<number> {
@@ -73,6 +74,29 @@ describe.each(HOSTS)("the merge itself on %s", (host) => {
     );
     expect(await bot.deployed(one)).toEqual(["web"]);
     expect(await bot.locked(one)).toEqual([]);
+  });
+
+  test("a draft is not merged, and the answer to its sync says so", async () => {
+    const bot = await startBot({ host, config: withMerging() });
+    const one = await bot.open(changeOf(["web"]), { draft: true });
+    await bot.comment(one, "svc plan");
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toMatch(/Not merged automatically:\n- `[0-9a-f]{8}`: it is a draft/);
+    expect(bot.lastComment(one)).toContain(`mark this ${SHORT[host]} as ready, then merge it`);
+    expect(bot.lastComment(one)).not.toContain("svc merges");
+    expect(bot.seen(one).state).toBe("open");
+  });
+
+  test.each([true, false])("what counts is whether it is a draft after the sync; a draft before: %s", async (draft) => {
+    const bot = await startBot({ host, config: withMerging() });
+    const one = await bot.open(changeOf(["web"]), { draft });
+    await bot.comment(one, "svc plan");
+    bot.meanwhile("argocd", SYNC, () => bot.forge.markDraft(REPOSITORY, one, !draft));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.seen(one).state).toBe(draft ? "merged" : "open");
+    if (!draft) expect(bot.lastComment(one)).toContain("it is a draft");
   });
 
   test("the host merged and the answer was lost: not merged twice, and no word of a failure", async () => {

@@ -43,6 +43,9 @@ export async function decideMerge(
   try {
     const { facts, bars } = await judgeMerge(so, context, { plan });
     if (bars.length > 0) return { merge: undefined, notMerged: hindrancesIn(bars, facts) };
+    // It may have become ready while it was synced.
+    const change = context.change.draft ? await context.host.getChangeRequest(context.change) : context.change;
+    if (change.draft) return { merge: undefined, notMerged: [hindranceOf(change, DRAFT)] };
     return { merge: intentOf(settings, facts), notMerged: [] };
   } catch (error) {
     // The deployment must be reported whatever happens here.
@@ -78,6 +81,7 @@ export async function confirmMerge(
     await noteLacked(stored, live.lacks, now);
     const { facts, bars } = await judgeMerge(so, now, { problems, since: context.change, live, plan: live.plan });
     if (bars.length > 0) return { kind: "barred", notMerged: hindrancesIn(bars, facts), next: nextStep(facts) };
+    if (change.draft) return barredBy(change, DRAFT, nextStep(facts));
     if (settings.autoMerge) return { kind: "merge", intent: intentOf(settings, facts) };
     return barredBy(change, "auto_merge was turned off", nextStep(facts));
   } catch (error) {
@@ -91,8 +95,15 @@ export async function confirmMerge(
   }
 }
 
-function barredBy({ headRevision }: ChangeRequest, reason: string, next: NextStep): ConfirmedMerge {
-  return { kind: "barred", notMerged: [{ application: applicationName(shortRevision(headRevision)), reason }], next };
+const DRAFT = "it is a draft";
+
+function barredBy(change: ChangeRequest, reason: string, next: NextStep): ConfirmedMerge {
+  return { kind: "barred", notMerged: [hindranceOf(change, reason)], next };
+}
+
+/** A reason that concerns no single application. */
+function hindranceOf({ headRevision }: ChangeRequest, reason: string): Hindrance {
+  return { application: applicationName(shortRevision(headRevision)), reason };
 }
 
 function intentOf({ mergeMethod, deleteSourceBranch, protectedBranches }: Settings, facts: Facts): MergeIntent {
@@ -149,7 +160,7 @@ function hindrancesIn(bars: readonly Bar[], facts: Facts): readonly Hindrance[] 
   const present = bars.filter(
     ({ gate, application, untold }) => untold || gate !== "not-synced" || !later.has(application),
   );
-  if (present.length === 0) return [{ application: head, reason: "svc merges after the last stage" }];
+  if (present.length === 0) return [hindranceOf(change, "svc merges after the last stage")];
   const found = new Map<string, Hindrance>();
   for (const { gate, application = head, why, untold } of present) {
     const locked = gate === "locked-by-other" && applications.find((one) => one.application === application);
