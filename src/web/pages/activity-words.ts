@@ -73,6 +73,20 @@ export function outcomeWords({ outcome }: AuditedApplication, { action }: Pick<A
   return textOf(action === "planned" ? PLANNED : OTHERWISE, outcome);
 }
 
+/** What became of several applications, from what is said of one: `were refused`. */
+export function severalWords(ofOne: string): string {
+  return ofOne.replace(/^(?:was|is|has|does|changes|still runs)\b/, (verb) => PLURALS[verb] ?? verb);
+}
+
+const PLURALS: Readonly<Record<string, string>> = {
+  was: "were",
+  is: "are",
+  has: "have",
+  does: "do",
+  changes: "change",
+  "still runs": "still run",
+};
+
 type Planned = Exclude<ApplicationPlan["kind"], "evaluated"> | Evaluated["verdict"] | "not deployed";
 
 const PLANNED: Readonly<Record<Planned, string>> = {

@@ -8,7 +8,7 @@ import { safeMessage } from "../../core/model/errors.js";
 import { AUDIT_ACTIONS, type AuditRecord } from "../../core/ports/audit.js";
 import { activityQuery, auditQueryOf } from "../addresses.js";
 import { TooSlow, within } from "../time-limit.js";
-import { activityWords, outcomeWords } from "./activity-words.js";
+import { activityWords, outcomeWords, severalWords } from "./activity-words.js";
 import {
   deploymentState,
   nameChanges,
@@ -268,7 +268,8 @@ function shortOf(applications: readonly { readonly application: ApplicationName;
   const parts = outcomes.map((outcome) => {
     const names = applications.filter((one) => one.outcome === outcome).map(({ application }) => application);
     const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : "";
-    return `${names.slice(0, MOST_NAMED).join(", ")}${more} ${outcome}`;
+    const told = names.length > 1 ? severalWords(outcome) : outcome;
+    return `${names.slice(0, MOST_NAMED).join(", ")}${more} ${told}`;
   });
   return parts.join("; ");
 }

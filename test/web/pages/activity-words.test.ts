@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { AuditEntry } from "../../../src/core/ports/audit.js";
-import { activityWords, outcomeWords } from "../../../src/web/pages/activity-words.js";
+import { activityWords, outcomeWords, severalWords } from "../../../src/web/pages/activity-words.js";
 import { HEAD, PULL } from "../sample-stores.js";
 
 function entry(given: Partial<AuditEntry>, ...outcomes: readonly string[]) {
@@ -61,4 +61,18 @@ test.each([
   ["refused", "toString", "toString"],
 ] as const)("in what was %s, %s is told as: %s", (action, outcome, told) => {
   expect(outcomeWords({ application: applicationName("web"), outcome, detail: undefined }, { action })).toBe(told);
+});
+
+test.each([
+  ["was refused", "were refused"],
+  ["changes", "change"],
+  ["does not change", "do not change"],
+  ["has an unknown end", "have an unknown end"],
+  ["is still running", "are still running"],
+  ["still runs its commit", "still run its commit"],
+  ["succeeded", "succeeded"],
+  ["may change", "may change"],
+  ["isolated: was it?", "isolated: was it?"],
+])("of several applications, “%s” is told as “%s”", (told, ofSeveral) => {
+  expect(severalWords(told)).toBe(ofSeveral);
 });

@@ -285,12 +285,14 @@ test("the activity says how long commands took, and each row is short", async ()
     head: revision("ba5eba11".repeat(5)),
     action: "synced",
     command: "sync",
-    applications: names.map((application) => ({ application, outcome: "succeeded", detail: undefined })),
+    applications: names.map((application, index) => {
+      return { application, outcome: index < 4 ? "skipped" : "unknown", detail: undefined };
+    }),
     reason: undefined,
     seconds: 7,
   });
   const { text } = await visitor.ask("/activity");
-  expect(text).toContain("<summary>a, b, c and 2 more succeeded</summary>");
+  expect(text).toContain("<summary>a, b, c and 1 more were skipped: no changes; e has an unknown end</summary>");
   expect(text).toContain('data-label="Took">7 s</td>');
 });
 
