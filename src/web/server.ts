@@ -5,6 +5,7 @@ import { shippedFile } from "../config/files.js";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { Log } from "../core/ports/log.js";
+import { SERVICE } from "../names.js";
 import { apiTokenIn } from "./auth/api-tokens.js";
 import { comesFromElsewhere, prefersJson, securityHeaders } from "./browser-guards.js";
 import { problemPage, show } from "./pages/page.js";
@@ -107,24 +108,31 @@ function errorHandler(log: Log): ErrorRequestHandler {
       next(error);
       return;
     }
-    if (error instanceof StoreUnavailable || error instanceof StoredValueUnreadable) {
-      log.warn({ path: request.path, err: error }, "could not answer a request from the store");
-      const page = storeProblem(error);
-      response.status(page.status).set("cache-control", "no-store");
-      if (prefersJson(request)) response.json({ error: safeMessage(error) });
-      else show(response, viewerOf(request), page);
-      return;
-    }
-    const status = statusOf(error);
-    if (status >= 500) log.error({ path: request.path, err: error }, "request failed");
-    response.status(status).json({ error: status >= 500 ? "internal error; the log has the details" : "bad request" });
+    const ofStore = error instanceof StoreUnavailable || error instanceof StoredValueUnreadable;
+    const page = problemOf(error);
+    if (ofStore) log.warn({ path: request.path, err: error }, "could not answer a request from the store");
+    else if (page.status >= 500) log.error({ path: request.path, err: error }, "request failed");
+    response.status(page.status).set("cache-control", "no-store");
+    if (!prefersJson(request)) show(response, viewerOf(request), page);
+    else if (ofStore) response.json({ error: safeMessage(error) });
+    else response.json({ error: page.status >= 500 ? "internal error; the log has the details" : "bad request" });
   };
 }
 
-function storeProblem(error: StoreUnavailable | StoredValueUnreadable) {
+function problemOf(error: unknown) {
   if (error instanceof StoredValueUnreadable) return problemPage(500, "A stored value cannot be read", [error.message]);
-  const hint = "This page works again as soon as the store answers. Until then, nothing is deployed.";
-  return problemPage(503, "The store is unavailable", [`${safeMessage(error)}.`, hint]);
+  if (error instanceof StoreUnavailable) {
+    const hint = "This page works again as soon as the store answers. Until then, nothing is deployed.";
+    return problemPage(503, "The store is unavailable", [`${safeMessage(error)}.`, hint]);
+  }
+  const status = statusOf(error);
+  return status >= 500
+    ? problemPage(status, "Internal error", [
+        "This request failed in a way that nobody foresaw. The log has the details.",
+      ])
+    : problemPage(status, "Bad request", [
+        `${SERVICE} cannot read this request: its address or its form is malformed or too long.`,
+      ]);
 }
 
 function statusOf(error: unknown): number {

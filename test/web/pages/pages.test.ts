@@ -530,7 +530,12 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     const program = await visitor.ask("/nothing", { headers: { accept: "application/json" } });
     expect([program.status, JSON.parse(program.text)]).toEqual([404, { error: "there is nothing at this address" }]);
     const broken = await visitor.ask("/broken");
-    expect([broken.status, broken.text]).toEqual([500, expect.not.stringContaining("secret details")]);
+    expect([broken.status, broken.text]).toEqual([500, expect.stringContaining("<h1>Internal error</h1>")]);
+    expect(broken.text).not.toContain("secret details");
+    const told = await visitor.ask("/broken", { headers: { accept: "application/json" } });
+    expect([told.status, JSON.parse(told.text)]).toEqual([500, { error: "internal error; the log has the details" }]);
+    const malformed = await visitor.ask("/changes/github/acme/shop/%ff");
+    expect([malformed.status, malformed.text]).toEqual([400, expect.stringContaining("<h1>Bad request</h1>")]);
   });
 
   test("an unavailable store is also reported before the login", async () => {
