@@ -99,6 +99,19 @@ describe.each(HOSTS)("requests to Argo CD that get lost on %s", (host) => {
     expect(starts(bot)).toBe(2);
   });
 
+  test("an application cannot be read before its sync: svc advises to try again later, and no other plan", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    const remove = bot.argocd.faults.add({ method: "GET", path: /\/applications\/web$/, fault: { kind: "drop" } });
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("ry again later, because svc cannot tell what an application looks like");
+    expect(bot.lastComment(one)).not.toContain("svc plan");
+    remove();
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
   test.each([
     ["dropped", { kind: "drop" }],
     ["answered with half a JSON", { kind: "half-json" }],

@@ -140,8 +140,8 @@ async function lookAtAll(
 
 async function lookAt(application: ApplicationName, found: Survey, { plan, why, context }: Around): Promise<Looked> {
   const { change, hostWords } = context;
-  const barred = (obstacle: string): Looked => {
-    return { application, facts: { autoSynced: false, obstacle }, subject: undefined };
+  const barred = (obstacle: string, passes?: true): Looked => {
+    return { application, facts: { autoSynced: false, obstacle, ...(passes && { passes }) }, subject: undefined };
   };
   const refused = found.notDeployed.find((other) => other.application === application);
   if (refused !== undefined) return barred(refused.reason);
@@ -150,7 +150,7 @@ async function lookAt(application: ApplicationName, found: Survey, { plan, why, 
     const { short } = hostWords[change.host];
     return barred(`this ${short} no longer affects it: run the plan command again, which releases its lock`);
   }
-  if (subject.kind === "unreadable") return barred(subject.problem);
+  if (subject.kind === "unreadable") return barred(subject.problem, subject.passes);
   if (subject.kind !== "live") return barred(NOT_PLANNED_AS_SUCH);
   const planned = isPlanOf(plan, change) ? plan.applications.find((one) => one.application === application) : undefined;
   const { autoSynced, syncingSet, notDriven: obstacle } = subject;

@@ -45,6 +45,8 @@ interface DeletedSubject extends Undeployed {
 export interface UnreadableSubject extends Undeployed {
   readonly kind: "unreadable";
   readonly problem: string;
+  /** Argo CD did not answer, and may do so later. */
+  readonly passes?: true | undefined;
   /** The change request may not introduce it, and so must not lock its name either. */
   readonly unlocked?: true;
   /** Its parent, if it runs and only the parent's render tells its definition. */

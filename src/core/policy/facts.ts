@@ -234,6 +234,8 @@ export interface NowFacts {
   readonly syncingSet?: string | undefined;
   /** Why svc cannot deploy it, whatever else holds. */
   readonly obstacle?: string | undefined;
+  /** The obstacle is that Argo CD does not answer. */
+  readonly passes?: true | undefined;
   /** Why it is not rendered yet. */
   readonly withheld?: string | undefined;
   readonly uncovered?: string | undefined;

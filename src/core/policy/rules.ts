@@ -21,7 +21,7 @@ import {
   touches,
 } from "./application-state.js";
 import { CHANGE_RULES } from "./change-rules.js";
-import type { ApplicationFacts, Facts } from "./facts.js";
+import { type ApplicationFacts, DOUBTS, type Facts } from "./facts.js";
 import { type Bar, type Barred, type Judged, rowsOf, type Rules } from "./gates.js";
 import { barOfStage, stepOfStage } from "./stages.js";
 
@@ -126,7 +126,11 @@ export const RULES: Rules = {
   undeployable: ofEach(["sync"], "plan", 16, {
     needs: ["applications"],
     bars: ({ now }) => now?.obstacle,
-    step: ({ only }, facts) => planning(facts, only),
+    step: ({ only, applications }, facts) =>
+      // Another plan could not evaluate it either, and would take the place of a good one.
+      applications.some(({ now }) => now?.passes)
+        ? { kind: "later", because: DOUBTS.applications }
+        : planning(facts, only),
   }),
   access: ofEach(["plan", "sync", "rollback", "unlock", "hold", "merge"], "operator", 15, {
     needs: ["access"],
@@ -187,7 +191,9 @@ export const RULES: Rules = {
     bars: (one, facts) => {
       if (!awaits(one, facts)) return undefined;
       const failed = facts.justFailed.includes(one.application);
-      return failed || hasEndedAtHead(one, facts) ? "its sync has not succeeded" : "it was not synced at the head commit";
+      return failed || hasEndedAtHead(one, facts)
+        ? "its sync has not succeeded"
+        : "it was not synced at the head commit";
     },
   }),
   "refused-by-cluster": {

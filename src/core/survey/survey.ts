@@ -15,7 +15,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, changeRequestKey, sameChangeRequest } from "../model/change-request.js";
 import { allInTurns, nextTurn } from "../model/collections.js";
 import { byApplication, type Deployment, isDeployedAt } from "../model/deployment.js";
-import { safeMessage, unlessAborted } from "../model/errors.js";
+import { DeployerFailure, safeMessage, unlessAborted } from "../model/errors.js";
 import type { NotDeployed } from "../model/plan/plan.js";
 import type { Subject, UnreadableSubject } from "../model/subject.js";
 import type { CommandContext, OpenedChange, Stoppable } from "../ports/context.js";
@@ -180,8 +180,13 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   const { change, settings, deployer, hostWords, signal } = around.context;
   const { name } = affected;
   const shown = shownOf(affected);
-  const live = await deployer.findApplication(name, signal).catch(unlessAborted(signal, safeMessage));
-  if (typeof live === "string") return { ...shown, kind: "unreadable", problem: live };
+  const live = await deployer.findApplication(name, signal).catch(
+    unlessAborted(signal, (error) => {
+      const passes = error instanceof DeployerFailure && error.reason === "unreachable";
+      return { problem: safeMessage(error), ...(passes && { passes }) };
+    }),
+  );
+  if (live !== undefined && "problem" in live) return { ...shown, kind: "unreadable", ...live };
   if (live === undefined) {
     if (affected.kind === "new") return newSubject(affected, around.context);
     if (affected.kind === "deleted") return { ...shown, kind: "deleted", live };
