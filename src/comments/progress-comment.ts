@@ -1,5 +1,5 @@
 import type { Settled } from "../core/deploy/settle-records.js";
-import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
+import type { ChangeRequest } from "../core/model/change-request.js";
 import type { DeployingCommand } from "../core/model/command.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { Phase, ReportProgress } from "../core/model/progress.js";
@@ -128,7 +128,7 @@ const LONGEST_SETTLED = 5000;
 
 type Told = Pick<Settled, "application" | "runId" | "outcome">;
 
-/** The outcome of earlier syncs, which was not recorded when they ended. @param words undefined where they are undone already. */
+/** The outcome of earlier syncs, which was not recorded when they ended. @param words undefined where they are undone, or unlocked, already. */
 export function settledText(settled: readonly Told[], words: HostWords | undefined): string {
   const isWell = ({ outcome }: Told) => outcome === "succeeded";
   const lineOf = ({ application, outcome }: Told) => `- ${code(application)}: ${endText(outcome, words)}`;
@@ -160,7 +160,7 @@ function endText(outcome: Told["outcome"], words: HostWords | undefined): string
 /** Ends the progress comment of an interrupted run, which would otherwise show it as running forever. */
 export async function endProgress(
   host: CodeHost,
-  change: ChangeRequestRef,
+  change: ChangeRequest,
   settled: readonly Told[],
   words: HostWords,
 ): Promise<void> {
@@ -168,7 +168,7 @@ export async function endProgress(
     const marker = readMarker(body);
     const ended = settled.filter(({ runId }) => marker?.kind === "progress" && runId === marker.runId);
     if (marker === undefined || ended.length === 0) continue;
-    const text = `## ${SERVICE} Sync (interrupted)\n\nThis command was interrupted before it could report its result.\n\n${settledText(ended, words)}`;
+    const text = `## ${SERVICE} Sync (interrupted)\n\nThis command was interrupted before it could report its result.\n\n${settledText(ended, change.state === "open" ? words : undefined)}`;
     await host.editComment(change, id, `${markerLine({ ...marker, kind: "result" })}\n${text}`);
   }
 }

@@ -28,6 +28,9 @@ test("the progress comment of an interrupted run says how it ended; those of oth
   expect(ended).not.toContain("running");
   expectGolden("result-interrupted", () => [ended?.replace(/head=\w+/, "head=0") ?? ""]);
   expect(other).toBe(bodies[1]);
+  const closed = { ...change, state: "closed" } as const;
+  await endProgress(world.host, closed, [{ application: WEB, runId: "other", outcome: "failed" }], WORDS[change.host]);
+  expect(world.host.commentsOf(number).at(-1)).toMatch(/- `web`: ❌ it failed$/);
   const before = world.host.commentsOf(number);
   await endProgress(world.host, change, [{ application: WEB, runId: "cut", outcome: "succeeded" }], WORDS[change.host]);
   expect(world.host.commentsOf(number)).toEqual(before);

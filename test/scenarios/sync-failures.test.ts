@@ -84,6 +84,23 @@ describe.each(HOSTS)("a sync that does not succeed on %s", (host) => {
     expect(await bot.locked(one)).toEqual([]);
   });
 
+  test.each([true, false])(
+    "its end as a failure, told by an unlock, says of no lock that it is kept; closed: %s",
+    async (closed) => {
+      const bot = await startBot({ host, config: { deployer: { sync_timeout: "1m" } } });
+      const one = await bot.open(changeOf(["web"]));
+      const letGo = bot.argocd.holdSync("web");
+      bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+      bot.expectChanges("sync web");
+      await bot.comment(one, "svc sync");
+      if (closed) await bot.close(one);
+      letGo();
+      await bot.comment(one, "svc unlock");
+      expect(bot.lastComment(one)).toMatch(/Argo CD reports how an earlier sync ended:\n- `web`: ❌ it failed$/m);
+      expect(await bot.locked(one)).toEqual([]);
+    },
+  );
+
   test("its end ends what others deployed before, also where a push has come since", async () => {
     const bot = await startBot({ host, config: { deployer: { sync_timeout: "1m" } } });
     const one = await bot.open(changeOf(["web"]));

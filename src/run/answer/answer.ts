@@ -206,7 +206,8 @@ async function renderAnswer(
       ? await planTexts({ plan: result.plan, next: advice?.next, present }, change, run)
       : renderResult(result, { ...facts, change, words, links: linksOf(change, run), comments: "all", advice });
   if (settled.length === 0) return parts;
-  return withNote(parts, settledText(settled, result.kind === "rolled-back" && didAsAsked(result) ? undefined : words));
+  const undone = result.kind === "unlocked" || (result.kind === "rolled-back" && didAsAsked(result));
+  return withNote(parts, settledText(settled, undone || change.state !== "open" ? undefined : words));
 }
 
 /** The size limit of a comment leaves room for the note. */
