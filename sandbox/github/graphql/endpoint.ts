@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { RequestHandler } from "express";
-import { buildSchema, execute, GraphQLError, parse, validate, type DocumentNode, type GraphQLSchema } from "graphql";
+import { buildSchema, execute, type GraphQLSchema } from "graphql";
+import { queryReader } from "../../graphql-queries.js";
 import { isObject } from "../examples.js";
 import { errorBody } from "../rest.js";
 import type { Tokens } from "../tokens.js";
@@ -48,7 +49,7 @@ export function graphqlEndpoint({ world, tokens, violated, opened, queued }: Gra
       response.json({ errors: [{ message: "A query attribute must be specified and must be a string." }] });
       return;
     }
-    const document = understood(body.query);
+    const document = readQuery(body.query);
     if ("errors" in document) {
       for (const { message } of document.errors) violated(`POST /graphql: ${message}`);
       response.json({ errors: document.errors.map(renderError) });
@@ -73,24 +74,4 @@ export function graphqlEndpoint({ world, tokens, violated, opened, queued }: Gra
   };
 }
 
-type Understood = DocumentNode | { readonly errors: readonly GraphQLError[] };
-
-/** A client sends the same few queries, and validating one takes longer than answering it. */
-const understoodQueries = new Map<string, Understood>();
-
-function understood(query: string): Understood {
-  const known = understoodQueries.get(query) ?? validated(query);
-  understoodQueries.set(query, known);
-  return known;
-}
-
-function validated(query: string): Understood {
-  try {
-    const document = parse(query);
-    const errors = validate(githubSchema(), document);
-    return errors.length === 0 ? document : { errors };
-  } catch (error) {
-    if (error instanceof GraphQLError) return { errors: [error] };
-    throw error;
-  }
-}
+const readQuery = queryReader(githubSchema);

@@ -1,7 +1,8 @@
 import type { RequestHandler } from "express";
-import { buildSchema, execute, GraphQLError, parse, validate, type DocumentNode, type GraphQLSchema } from "graphql";
+import { buildSchema, execute, GraphQLError, type GraphQLSchema } from "graphql";
 import { z } from "zod";
 import { FOLDER_MODE } from "../../git/tree-entries.js";
+import { queryReader } from "../../graphql-queries.js";
 import type { CommitFacts } from "../model/commit-reader.js";
 import type { Instance } from "../model/instance.js";
 import { type MergeRequest, newestVersion } from "../model/merge-request.js";
@@ -45,7 +46,7 @@ const requestSchema = z.object({ query: z.string(), variables: z.record(z.string
 export function graphqlEndpoint(instance: Instance): RequestHandler {
   return async (request, response) => {
     const given = requestSchema.safeParse(request.body);
-    const document = given.success ? understood(given.data.query) : { errors: [new GraphQLError("No query")] };
+    const document = given.success ? readQuery(given.data.query) : { errors: [new GraphQLError("No query")] };
     if ("errors" in document) {
       for (const { message } of document.errors) instance.violations.push(`POST /api/graphql: ${message}`);
       response.json({ errors: document.errors.map(({ message }) => ({ message })) });
@@ -62,27 +63,7 @@ export function graphqlEndpoint(instance: Instance): RequestHandler {
   };
 }
 
-type Understood = DocumentNode | { readonly errors: readonly GraphQLError[] };
-
-/** A client sends the same few queries, and validating one takes longer than answering it. */
-const understoodQueries = new Map<string, Understood>();
-
-function understood(query: string): Understood {
-  const known = understoodQueries.get(query) ?? validated(query);
-  understoodQueries.set(query, known);
-  return known;
-}
-
-function validated(query: string): Understood {
-  try {
-    const document = parse(query);
-    const errors = validate(schema(), document);
-    return errors.length === 0 ? document : { errors };
-  } catch (error) {
-    if (error instanceof GraphQLError) return { errors: [error] };
-    throw error;
-  }
-}
+const readQuery = queryReader(schema);
 
 type Resolved = Readonly<Record<string, unknown>>;
 
