@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import type { HostId } from "../../src/names.js";
 import { HOSTS, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
@@ -71,12 +72,7 @@ describe.each(HOSTS)("a sync that does not succeed on %s", (host) => {
   });
 
   test("its end as a failure is told with the rollback that followed, without another call to undo it", async () => {
-    const bot = await startBot({ host, config: { deployer: { sync_timeout: "1m" } } });
-    const one = await bot.open(changeOf(["web"]));
-    const letGo = bot.argocd.holdSync("web");
-    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
-    bot.expectChanges("sync web");
-    await bot.comment(one, "svc sync");
+    const { bot, one, letGo } = await startLateFailure(host);
     letGo();
     await bot.comment(one, "svc rollback");
     expect(bot.lastComment(one)).toContain("**1 application rolled back**");
@@ -87,12 +83,7 @@ describe.each(HOSTS)("a sync that does not succeed on %s", (host) => {
   test.each([true, false])(
     "its end as a failure, told by an unlock, says of no lock that it is kept; closed: %s",
     async (closed) => {
-      const bot = await startBot({ host, config: { deployer: { sync_timeout: "1m" } } });
-      const one = await bot.open(changeOf(["web"]));
-      const letGo = bot.argocd.holdSync("web");
-      bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
-      bot.expectChanges("sync web");
-      await bot.comment(one, "svc sync");
+      const { bot, one, letGo } = await startLateFailure(host);
       if (closed) await bot.close(one);
       letGo();
       await bot.comment(one, "svc unlock");
@@ -191,3 +182,14 @@ describe.each(HOSTS)("a sync that does not succeed on %s", (host) => {
     expect(await bot.locked(one)).toEqual([]);
   });
 });
+
+/** A sync that is still running at the time-out, and fails once it is let go. */
+async function startLateFailure(host: HostId) {
+  const bot = await startBot({ host, config: { deployer: { sync_timeout: "1m" } } });
+  const one = await bot.open(changeOf(["web"]));
+  const letGo = bot.argocd.holdSync("web");
+  bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+  bot.expectChanges("sync web");
+  await bot.comment(one, "svc sync");
+  return { bot, one, letGo };
+}
