@@ -52,7 +52,7 @@ test("a row lists exactly the options of its command", () => {
   const edits = (options: string) => [
     variant("approve: Narrowed"),
     bindable,
-    row(`access: "restricted", options: ${options}`),
+    row(`access: "restricted", deploys: false, options: ${options}`),
   ];
   expect(typeErrors([TABLE], edits("{}"))).toEqual([expect.stringContaining("Property 'applications' is missing")]);
   expect(typeErrors([TABLE], edits("{ applications: true, prune: true }"))).toEqual([
@@ -63,7 +63,11 @@ test("a row lists exactly the options of its command", () => {
 test("an option that nobody can write does not compile", () => {
   const errors = typeErrors(
     [OPTIONS],
-    [variant("approve: { readonly force: boolean }"), bindable, row('access: "restricted", options: { force: true }')],
+    [
+      variant("approve: { readonly force: boolean }"),
+      bindable,
+      row('access: "restricted", deploys: false, options: { force: true }'),
+    ],
   );
   expect(errors).toEqual([expect.stringMatching(/options\.ts: Property 'force' is missing/)]);
 });
@@ -71,12 +75,26 @@ test("an option that nobody can write does not compile", () => {
 test("a restricted command is one that `sync_requirements` can name", () => {
   const errors = typeErrors(
     [TABLE],
-    [variant("approve: Narrowed"), row('access: "restricted", options: { applications: true }')],
+    [variant("approve: Narrowed"), row('access: "restricted", deploys: false, options: { applications: true }')],
   );
   expect(errors).toEqual([expect.stringContaining(`Type '"restricted"' is not assignable to type`)]);
 });
 
+test("a command that can be tried counts as one that deploys", () => {
+  const edits = (deploys: string) => [
+    variant("approve: Deploying"),
+    bindable,
+    row(`access: "restricted", deploys: ${deploys}, options: { applications: true, dryRun: true, prune: true }`),
+  ];
+  expect(typeErrors([TABLE], edits("false"))).toEqual([expect.stringContaining("Type 'false' is not assignable")]);
+  expect(typeErrors([TABLE], edits("true"))).toEqual([]);
+});
+
 test("once the row is there, parser, help and stored schemas compile", () => {
-  const edits = [variant("approve: Narrowed"), bindable, row('access: "restricted", options: { applications: true }')];
+  const edits = [
+    variant("approve: Narrowed"),
+    bindable,
+    row('access: "restricted", deploys: false, options: { applications: true }'),
+  ];
   expect(typeErrors(FILES, edits)).toEqual([]);
 });

@@ -25,6 +25,8 @@ interface CommandSpec<N extends CommandName> {
   readonly access: "anyone" | "writers" | (N extends AccessCommand ? "restricted" : never);
   /** Whether a push or a close stops it before it deploys anything; the other commands run to their end. */
   readonly stoppable?: boolean;
+  /** Whether it deploys: a comment then reports its progress, and an interrupted run is resumed. */
+  readonly deploys: N extends DeployingCommand["name"] ? true : false;
   /** Whether it is run however late its comment is found: it does no harm then. The others are asked for again. */
   readonly runsLate?: boolean;
   /** Whether the change request's page shows that it is running. */
@@ -44,6 +46,7 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     options: { applications: true },
     access: "restricted",
     stoppable: true,
+    deploys: false,
     runsLate: true,
     shownLive: true,
     run: plan,
@@ -53,6 +56,7 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     options: { applications: true, dryRun: true, prune: true },
     access: "restricted",
     stoppable: true,
+    deploys: true,
     shownLive: true,
     run: sync,
   },
@@ -60,6 +64,7 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     summary: "deploy the target branch again",
     options: { applications: true, dryRun: true, prune: true },
     access: "restricted",
+    deploys: true,
     shownLive: true,
     run: rollback,
   },
@@ -67,12 +72,14 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     summary: "release locks",
     options: { applications: true },
     access: "restricted",
+    deploys: false,
     run: unlock,
   },
   update: {
     summary: "bring the target branch into this branch",
     options: {},
     access: "writers",
+    deploys: false,
     runsLate: true,
     run: update,
   },
@@ -80,24 +87,28 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     summary: "open a revert of what was merged here",
     options: {},
     access: "writers",
+    deploys: false,
     run: revert,
   },
   hold: {
     summary: "keep applications from being deployed for a time",
     options: { applications: "needed", reason: "needed", until: true },
     access: "writers",
+    deploys: false,
     run: hold,
   },
   release: {
     summary: "end what you hold: all of it, or the holds of these applications",
     options: { applications: true },
     access: "writers",
+    deploys: false,
     run: release,
   },
   help: {
     summary: "list the commands",
     options: {},
     access: "anyone",
+    deploys: false,
     runsLate: true,
     fixedResult: HELP,
     run: () => Promise.resolve(HELP),
@@ -119,9 +130,8 @@ export function runCommand<N extends CommandName>(
   return COMMANDS[command.name].run(command, context);
 }
 
-/** Whether it deploys: a comment then reports its progress, and an interrupted run is resumed. */
 export function isDeploying(command: Command): command is DeployingCommand {
-  return "dryRun" in command;
+  return COMMANDS[command.name].deploys;
 }
 
 /** The options of a command, in the order in which help shows them. */
