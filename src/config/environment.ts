@@ -104,7 +104,7 @@ export function childEnvironment(env: Environment = process.env): Readonly<Recor
   );
 }
 
-/** Signals a child process that leads a group, and whatever it has started. */
+/** Sends a signal to a child process and to the processes that it has started; it has to lead a process group. */
 export function signalGroup({ pid }: { readonly pid?: number | undefined }, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
   try {

@@ -18,7 +18,7 @@ export class Wrong {
   constructor(readonly message?: string) {}
 }
 
-/** Reads a value; `allowed` says what it may be. Messages never quote it. `.meta` adds members of the JSON Schema, and `title` for people. */
+/** Reads a setting. An error message says what is `allowed`, and never quotes the value. `.meta` adds to the JSON Schema, `title` for people. */
 export function leaf<T>(allowed: string, read: (input: unknown) => T | Wrong) {
   return z.unknown().transform((input, context): T => {
     const value = read(input);

@@ -11,6 +11,7 @@ import {
   identityKey,
   sameRepositoryOf,
 } from "../core/model/change-request.js";
+import { allInTurns } from "../core/model/collections.js";
 import { overdueChanges } from "../core/model/deployment.js";
 import { ifReadable } from "../core/model/errors.js";
 import type { BranchPushed, HostEvent } from "../core/model/event.js";
@@ -206,7 +207,7 @@ export async function tellPlanned(
   { marks, plans, publisher, log }: TellParts,
 ): Promise<void> {
   try {
-    const concerned = await Promise.all((await marks.applications()).map((one) => marks.concernedBy(one)));
+    const concerned = await allInTurns(await marks.applications(), (one) => marks.concernedBy(one));
     const shown = new Map(
       concerned
         .flat()

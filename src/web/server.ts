@@ -128,7 +128,7 @@ function problemOf(error: unknown) {
   const status = statusOf(error);
   return status >= 500
     ? problemPage(status, "Internal error", [
-        "This request failed in a way that nobody foresaw. The log has the details.",
+        `${SERVICE} could not answer this request. Try again; if it fails once more, ask whoever runs ${SERVICE}: the log says why.`,
       ])
     : problemPage(status, "Bad request", [
         `${SERVICE} cannot read this request: its address or its form is malformed or too long.`,

@@ -61,10 +61,10 @@ export async function leftOverIn(
     const [, set, namespace, name] = /^argoproj\.io\/Application(Set)? (?:([^/]*)\/)?([^/]+)$/.exec(title) ?? [];
     if (name === undefined || (!isHere && !hasBelow(below, parent))) return [];
     const id = { name, namespace };
-    const found = set
+    const live = set
       ? (await deployer.findApplicationSet(id, signal))?.resource
       : asManifest(await deployer.findApplication(nameOf(namespace, name), signal));
-    if (isNeverPruned(found, [])) return [];
+    if (isNeverPruned(live, [])) return [];
     const gone = set ? await deployer.applicationsOfSet(id, signal) : [nameOf(namespace, name)];
     const all = await withBelow(gone, below, context);
     return all.map((application) => ({ application, lock: undefined, deletedBy: [parent] }));

@@ -143,7 +143,7 @@ export function readSource(value: unknown, position: number, role: Source["role"
   const source = isJsonObject(value) ? value : {};
   const dropped = BLOCKS.filter((block) => source[block] !== undefined && !isFilled(source[block]));
   const kept = { ...source, ...Object.fromEntries(dropped.map((block) => [block, undefined])) };
-  return readSourceAsWritten(dropped.length === 0 ? source : kept, position, role);
+  return readSourceAsWritten(kept, position, role);
 }
 
 /** Reads a source of which Argo CD has dropped no empty block, or an override: with `directory: {}` it is a directory of plain manifests and Jsonnet. */

@@ -82,7 +82,7 @@ export function groupedBy<T, K>(
   return groups;
 }
 
-/** Each item once, compared as JSON. */
+/** The items without repetitions. Two are the same if their JSON is. */
 export function distinct<T>(items: readonly T[]): readonly T[] {
   return [...new Map(items.map((item) => [JSON.stringify(item), item])).values()];
 }

@@ -271,7 +271,7 @@ interface Running {
 /** Applications that define applications; more are taken for a cycle. */
 const MAX_LEVELS = 8;
 
-/** The other repositories that a running application is defined in: those of its parent or its set, or else of its own sources. */
+/** The other repositories that define a running application: those that its parent or its set reads, or else its own sources. */
 export function definedElsewhere(
   application: Application | LiveApplication,
   running: Running,

@@ -212,7 +212,7 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   return definedIn.length === 0 ? found : { ...found, definedIn };
 }
 
-/** Takes the definition that runs, whatever files say, if nothing changes of what its parent reads: it is not applied from these files. */
+/** Where the files that its parent reads do not change, no sync writes its definition: then the one that runs counts, and not the one in the files. */
 async function asApplied(
   affected: AffectedApplication,
   { name, parent, owningSet }: LiveApplication,

@@ -246,7 +246,7 @@ interface Removal {
   readonly only?: (found: Labelled) => boolean;
 }
 
-/** Retries for some seconds; cannot be aborted. @returns Whether it existed. @throws {ArgoCdFailure} if it stays, or is not temporary. */
+/** Deletes a temporary application, and tries again for some seconds; cannot be aborted. @returns Whether it existed. @throws {ArgoCdFailure} if it stays, or is not temporary. */
 export async function removeTemporary(client: Client, clock: Clock, removal: Removal): Promise<boolean> {
   const waits: number[] = [...WAITS_MS];
   for (;;) {

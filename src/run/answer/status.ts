@@ -118,7 +118,7 @@ type StatusWriter = Pick<Run, "host" | "hostWords" | "statuses" | "push" | "pati
   readonly publisher: Pick<Run["publisher"], "wrote" | "retry">;
 };
 
-/** How many statuses of a commit are kept back, so that a success can still be taken back. */
+/** A host limits the statuses of one commit. The last of them are kept for taking a success back. */
 const RESERVED = 100;
 /** How often a success is written again because another replica may have written in the meantime. */
 const MAX_TURNS = 3;

@@ -4,7 +4,7 @@ import type { InputPart, InputSet } from "../../model/input-set.js";
 import { hasGlob, isWithin, matchesGlob, parentOf } from "../tree/repository-path.js";
 import { type GeneratePath, generatePathEntries, touchedPaths } from "./input-set.js";
 
-/** What differs between two commits. */
+/** The paths that differ between two commits, and which of them git names to Argo CD. */
 interface Changes {
   readonly paths: readonly string[];
   /** Those that git prints as they are, whatever files moved. */

@@ -286,7 +286,7 @@ function isPinned({ chart, repoURL, targetRevision }: Source): boolean {
   return COMMIT_ID.test(targetRevision);
 }
 
-/** More entries than anybody writes. Each is compared with every changed file, and those behind them are taken for missing. */
+/** Each entry is compared with every changed file. Those beyond this many, which nobody writes by hand, count as missing. */
 const MAX_GENERATE_PATHS = 1000;
 
 /** Argo CD ignores a commit unless a changed file matches an entry of this annotation. */

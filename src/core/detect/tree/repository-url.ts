@@ -18,7 +18,7 @@ interface RepositoryAddress {
   readonly port: string;
 }
 
-/** The canonical form of a Git URL: `host/path` without scheme, user, port and `.git`, in lower case; undefined for any other. */
+/** The canonical form of a Git URL: `host/path` without scheme, user, port and `.git`, in lower case; undefined if the text is no such URL. */
 export function canonicalRepository(url: string): string | undefined {
   const address = parseAddress(url);
   return address && `${address.host}/${address.path}`;
