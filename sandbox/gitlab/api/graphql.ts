@@ -26,7 +26,7 @@ type MergeRequest {
   notes(after: String, before: String, first: Int, last: Int): NoteConnection
 }
 type NoteConnection { nodes: [Note] }
-type Note { id: NoteID! body: String! lastEditedAt: Time }
+type Note { id: NoteID! body: String! lastEditedAt: Time lastEditedBy: UserCore }
 type CommitConnection { nodes: [Commit] pageInfo: PageInfo! }
 type UserCoreConnection { nodes: [UserCore] pageInfo: PageInfo! }
 type PageInfo { endCursor: String hasNextPage: Boolean! }
@@ -119,7 +119,9 @@ function mergeRequest(instance: Instance, merge: MergeRequest): Resolved {
       nodes: merge.notes.slice(-last).map(({ id, body, updatedBy, updatedAt }) => ({
         id: `gid://gitlab/Note/${id}`,
         body,
-        lastEditedAt: updatedBy === undefined ? null : updatedAt.toISOString(),
+        // Without an edit it is the time of the last update (`Note#last_edited_at`).
+        lastEditedAt: updatedAt.toISOString(),
+        lastEditedBy: updatedBy === undefined ? null : shown(updatedBy),
       })),
     }),
     // Without those of merge commits (`CommitCollection#committers`).

@@ -284,10 +284,11 @@ async function notesSince(client: GitLabClient, change: ChangeRequestRef, since:
 
 const EDITS_QUERY = `query ($path: ID!, $iid: String!) {
   project(fullPath: $path) {
-    mergeRequest(iid: $iid) { notes(last: ${PAGE_SIZE}) { nodes { id body lastEditedAt } } }
+    mergeRequest(iid: $iid) { notes(last: ${PAGE_SIZE}) { nodes { id body lastEditedBy { id } } } }
   }
 }`;
-const editedNote = z.object({ id: z.string(), body: z.string(), lastEditedAt: z.string().nullable() });
+/** `lastEditedAt` would tell nothing: without an edit it is the time of the last update (`Note#last_edited_at` of GitLab). */
+const editedNote = z.object({ id: z.string(), body: z.string(), lastEditedBy: z.unknown() });
 /** What GraphQL does not show is null. */
 const editsSchema = z.object({
   project: z
@@ -316,7 +317,7 @@ async function editedOf<Note extends Pick<z.output<typeof recentNoteSchema>, "id
   const asked = `read whether comments of ${path}!${number} were edited`;
   const { project } = await client.query(editsSchema, asked, EDITS_QUERY, { path, iid: String(number) });
   const nodes = project?.mergeRequest?.notes.nodes ?? [];
-  const unedited = nodes.flatMap((note) => (note?.lastEditedAt === null ? [note] : []));
+  const unedited = nodes.flatMap((note) => (note?.lastEditedBy === null ? [note] : []));
   // A global id, such as `gid://gitlab/DiscussionNote/7`.
   const texts = new Map(unedited.map(({ id, body }) => [id.slice(id.lastIndexOf("/") + 1), body]));
   return notes.filter(({ id, body }) => texts.get(id) !== (body ?? ""));

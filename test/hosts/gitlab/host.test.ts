@@ -577,10 +577,14 @@ describe("the activity of a busy project", () => {
   describe("has a comment to which somebody reacted, and none that was edited", () => {
     const [at, later] = ["2026-03-02T10:00:30.000Z", "2026-03-02T10:00:40.000Z"];
     const body = "svc plan";
-    const node = (id: string, lastEditedAt: string | null) => ({ id: `gid://gitlab/${id}`, lastEditedAt, body });
+    const node = (id: string, editor?: string) => {
+      const lastEditedBy = editor === undefined ? null : { id: editor };
+      // What nobody edited has the time of its last update (`Note#last_edited_at` of GitLab).
+      return { id: `gid://gitlab/${id}`, body, lastEditedAt: later, lastEditedBy };
+    };
     // Of a copy of the database that lacks the edit.
-    const behind = { ...node("Note/6", null), body: "looks good" };
-    const nodes = [node("Note/1", null), node("DiscussionNote/2", null), node("Note/3", later), null, behind];
+    const behind = { ...node("Note/6"), body: "looks good" };
+    const nodes = [node("Note/1"), node("DiscussionNote/2"), node("Note/3", "gid://gitlab/User/7"), null, behind];
     const answer = { data: { project: { mergeRequest: { notes: { nodes } } } } };
     const unknown = { errors: [{ message: "Field does not exist", extensions: { code: "undefinedField" } }] };
     const activityAfter = (status: number, told: object) => {
