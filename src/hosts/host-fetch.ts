@@ -279,6 +279,11 @@ async function tryOnce(
   }
 }
 
+/** Whether a read failed because its answer is too large, as the next one would be: it has to ask for less. */
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof HostFailure && error.cause instanceof AnswerTooLarge;
+}
+
 /** Explains why no answer came. @throws {HostFailure} if another attempt would not help. */
 function unanswered(
   { words, origin, requestTimeoutMs }: HostFetchOptions,
@@ -286,7 +291,7 @@ function unanswered(
 ): HostFailure {
   if (error instanceof AnswerTooLarge) {
     const message = `${words.title} sent an answer of more than 32 MB; it was not read.`;
-    throw new HostFailure("failed", message, { maybeDone });
+    throw new HostFailure("failed", message, { cause: error, maybeDone });
   }
   const what = `${method} ${url.pathname}`;
   if (error instanceof AnswerTimedOut) {

@@ -54,6 +54,7 @@ class FetchDispatcher extends Dispatcher {
       });
       handler.onResponseStart?.(controller, answer.status, Object.fromEntries(answer.headers), answer.statusText);
       handler.onResponseData?.(controller, Buffer.from(await answer.arrayBuffer()));
+      stop.signal.throwIfAborted();
       handler.onResponseEnd?.(controller, {});
     } catch (error) {
       handler.onResponseError?.(controller, error as Error);

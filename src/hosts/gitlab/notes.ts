@@ -15,6 +15,7 @@ import {
   revisionField,
   timeField,
 } from "../host-answer.js";
+import { isTooLarge } from "../host-fetch.js";
 import { withPresentName } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 import { userField } from "./webhook.js";
@@ -79,6 +80,8 @@ async function react(
 }
 
 const PAGE_SIZE = 100;
+/** A page that is never too large: GitLab takes a megabyte for each text, and escapes it to six times as much. */
+const FEW = 5;
 const MAX_PAGES = 50;
 
 type NotesQuery = NonNullable<Parameters<MergeRequestNotes["all"]>[2]>;
@@ -91,16 +94,17 @@ export async function readNotes<Schema extends z.ZodType>(
   client: GitLabClient,
   { repository, number }: ChangeRequestRef,
   asked: string,
-  { schema, ...query }: NotesQuery & { readonly schema: Schema; readonly page: number },
+  { schema, ...query }: NotesQuery & { readonly schema: Schema; readonly page: number; readonly perPage?: number },
 ): Promise<{ readonly notes: readonly z.output<Schema>[]; readonly more: boolean }> {
   const pageSchema = z.object({
     data: z.array(schema),
     paginationInfo: z.object({ next: z.number().nullable() }),
   });
+  const { perPage = PAGE_SIZE } = query;
   const { data: notes, paginationInfo } = await client.read(pageSchema, asked, (gitlab) =>
-    new MergeRequestNotes(gitlab).all(repository, number, { ...query, perPage: PAGE_SIZE, showExpanded: true }),
+    new MergeRequestNotes(gitlab).all(repository, number, { ...query, perPage, showExpanded: true }),
   );
-  return { notes, more: paginationInfo.next !== null || notes.length >= PAGE_SIZE };
+  return { notes, more: paginationInfo.next !== null || notes.length >= perPage };
 }
 
 const ownNoteSchema = z.object({
@@ -238,18 +242,23 @@ function createRecentActivity(client: GitLabClient): CodeHost["recentActivity"] 
 async function mergesSince(client: GitLabClient, repository: RepositoryName, since: Date) {
   const found = new Map<number, RecentMerge>();
   let readTo: Date | undefined;
-  let [after, page] = [new Date(since.getTime() - THROTTLED_MS), 1];
+  let [after, page, perPage] = [new Date(since.getTime() - THROTTLED_MS), 1, MERGE_REQUESTS_PAGE];
   for (let pages = 1; pages <= MAX_MERGE_PAGES; pages += 1) {
     const updatedAfter = after.toISOString();
-    const query = { projectId: repository, orderBy: "updated_at", sort: "asc", perPage: MERGE_REQUESTS_PAGE } as const;
-    const listed = await client.read(mergeRequestsSchema, `list the merge requests of ${repository}`, (gitlab) =>
+    const query = { projectId: repository, orderBy: "updated_at", sort: "asc", perPage } as const;
+    const reading = client.read(mergeRequestsSchema, `list the merge requests of ${repository}`, (gitlab) =>
       new MergeRequests(gitlab).all({ ...query, updatedAfter, page }),
     );
+    const listed = await reading.catch(ifLarger(perPage));
+    if (listed === undefined) {
+      [page, perPage] = [1, FEW];
+      continue;
+    }
     for (const one of listed) {
       found.delete(one.iid);
       found.set(one.iid, one);
     }
-    readTo = listed.length < MERGE_REQUESTS_PAGE ? undefined : listed.at(-1)?.updated_at;
+    readTo = listed.length < perPage ? undefined : listed.at(-1)?.updated_at;
     if (readTo === undefined || readTo.getTime() > since.getTime() + OVERLAP_MS) break;
     // One moment may have more than a page.
     page = readTo.getTime() === after.getTime() ? page + 1 : 1;
@@ -258,13 +267,26 @@ async function mergesSince(client: GitLabClient, repository: RepositoryName, sin
   return { merges: [...found.values()], readTo };
 }
 
+/** For `catch`: undefined if a smaller page has to be asked for. */
+function ifLarger(perPage: number): (error: unknown) => undefined {
+  return (error) => {
+    if (perPage === FEW || !isTooLarge(error)) throw error;
+  };
+}
+
 /** What people wrote, and the newest note: GitLab itself writes one for each approval. */
 async function notesSince(client: GitLabClient, change: ChangeRequestRef, since: Date) {
   const asked = `list the comments of ${change.repository}!${change.number}`;
   const order = { schema: recentNoteSchema, sort: "desc", orderBy: "created_at" } as const;
   const found = new Map<string, z.output<typeof recentNoteSchema>>();
+  let perPage = PAGE_SIZE;
   for (let page = 1; page <= MAX_NOTE_PAGES; page += 1) {
-    const { notes: listed, more } = await readNotes(client, change, asked, { ...order, page });
+    const read = await readNotes(client, change, asked, { ...order, page, perPage }).catch(ifLarger(perPage));
+    if (read === undefined) {
+      [page, perPage] = [0, FEW];
+      continue;
+    }
+    const { notes: listed, more } = read;
     for (const note of listed) found.set(note.id, note);
     const oldest = listed.at(-1)?.created_at;
     if (!more || (oldest !== undefined && oldest < since)) break;
@@ -296,10 +318,10 @@ const editsSchema = z.object({
     .nullable(),
 });
 
-/** Where GitLab will never tell, as one that is too old, all of them count as edited. */
+/** Where GitLab will never tell, as one that is too old or has too much text, all of them count as edited. */
 function allIfRefused<Note>(notes: readonly Note[]): (error: unknown) => readonly Note[] {
   return (error) => {
-    if (isFinal(error)) return notes;
+    if (isFinal(error) || isTooLarge(error)) return notes;
     throw error;
   };
 }

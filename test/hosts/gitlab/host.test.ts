@@ -574,6 +574,39 @@ describe("the activity of a busy project", () => {
     expect(ids.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 198 }, (_, index) => 103 + index));
   });
 
+  test("is read in small pages where people write more than one answer may have", async () => {
+    const { host, api } = gitlabUnderTest();
+    const at = "2026-03-02T10:00:30.000Z";
+    const padding = "<".repeat(34 * 1024 * 1024);
+    const few = ({ per_page: size }: { per_page?: unknown }) => size === "5";
+    api
+      .get(`${PROJECT}/merge_requests`)
+      .query((query) => !few(query))
+      .reply(200, [mergeRequest({ updated_at: at, description: padding })]);
+    api
+      .get(`${PROJECT}/merge_requests`)
+      .query(few)
+      .reply(200, [mergeRequest({ updated_at: at })]);
+    const note = (id: number, body = "svc plan", updated_at = at) => {
+      return { id, body, author: { id: 101, username: "ana" }, created_at: at, updated_at };
+    };
+    api
+      .get(`${MERGE_REQUEST}/notes`)
+      .query((query) => !few(query))
+      .reply(200, [note(2, padding), note(1)]);
+    api
+      .get(`${MERGE_REQUEST}/notes`)
+      .query(few)
+      .reply(200, [note(2, "long"), note(1), note(3, "svc sync", "2026-03-02T10:00:40.000Z")]);
+    const nodes = [{ id: "gid://gitlab/Note/3", body: padding, lastEditedBy: null }];
+    const told = { data: { project: { mergeRequest: { notes: { nodes } } } } };
+    nock("https://gitlab.example.com").post("/git/api/graphql").reply(200, told);
+    const { comments, heads } = await host.recentActivity(ref, since);
+    expect(heads).toHaveLength(1);
+    // Whether the third one was edited cannot be told.
+    expect(comments.map(({ id }) => id).sort()).toEqual(["1", "2"]);
+  });
+
   describe("has a comment to which somebody reacted, and none that was edited", () => {
     const [at, later] = ["2026-03-02T10:00:30.000Z", "2026-03-02T10:00:40.000Z"];
     const body = "svc plan";
