@@ -268,6 +268,11 @@ export class GitLabForge implements Forge {
     this.#instance.project(repository).fastForward = on;
   }
 
+  /** Its author wants its commits squashed at the merge. */
+  tickSquash(repository: string, number: number): void {
+    this.#merge(repository, number).squash = true;
+  }
+
   /** A project of Premium that merges in trains. */
   useMergeTrain(repository: string): void {
     this.#instance.project(repository).mergeTrain = [];

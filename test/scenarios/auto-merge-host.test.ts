@@ -20,6 +20,7 @@ describe.each(HOSTS)("the merge itself on %s", (host) => {
   test.each(["squash", "merge", "rebase"])("merge_method: %s", async (method) => {
     const bot = await startBot({ host, config: withMerging({ merge_method: method }) });
     const one = await bot.open(changeOf(["web"], "1.5"));
+    bot.world.gitlab?.tickSquash(REPOSITORY, one);
     await bot.push(one, changeOf(["web"]));
     const before = await bot.forge.pushToBranch(REPOSITORY, "main", { "docs/readme.txt": "x" });
     bot.expectChanges("sync web");

@@ -27,6 +27,8 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
     "POST /projects/{id}/repository/commits/{sha}/revert",
     "GET /projects/{id}/merge_requests/{merge_request_iid}/commits",
     "POST /projects/{id}/merge_requests",
+    // Another `merge_method` than `squash` (test/scenarios/auto-merge-host.test.ts).
+    "PUT /projects/{id}/merge_requests/{merge_request_iid}",
     // Merge trains (test/scenarios/auto-merge-train.test.ts).
     "POST /projects/{id}/merge_trains/merge_requests/{merge_request_iid}",
     "POST /projects/{id}/merge_requests/{merge_request_iid}/cancel_merge_when_pipeline_succeeds",

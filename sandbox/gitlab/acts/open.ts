@@ -122,6 +122,7 @@ function newMergeRequest(
     closedBy: undefined,
     closedAt: undefined,
     mergeCommit: undefined,
+    squash: false,
     squashCommit: undefined,
     conflicts: undefined,
     pipeline: undefined,

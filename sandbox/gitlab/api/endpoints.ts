@@ -93,6 +93,7 @@ export const showMergeRequest = endpoint(mergeRequest, {
   render_html: flag.optional(),
   include_rebase_in_progress: flag.optional(),
 });
+export const editMergeRequest = endpoint(mergeRequest, {}, { squash: z.boolean() });
 export const rebaseMergeRequest = endpoint(`${mergeRequest}/rebase`, {}, { skip_ci: z.boolean().optional() });
 export const acceptMergeRequest = endpoint(
   `${mergeRequest}/merge`,

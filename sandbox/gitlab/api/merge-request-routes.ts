@@ -107,6 +107,14 @@ export function mergeRequestRoutes(router: Router, instance: Instance): void {
     }),
   );
   router.put(
+    endpoints.editMergeRequest.path,
+    serve(instance, endpoints.editMergeRequest, async (call) => {
+      const merge = call.mergeRequest();
+      merge.squash = call.body.squash;
+      return { body: await showMergeRequest(instance, merge, mergeStatus(instance, merge)) };
+    }),
+  );
+  router.put(
     endpoints.rebaseMergeRequest.path,
     serve(instance, endpoints.rebaseMergeRequest, (call) => {
       const merge = call.mergeRequest();
@@ -125,8 +133,10 @@ export function mergeRequestRoutes(router: Router, instance: Instance): void {
       const { sha, squash, should_remove_source_branch, merge_commit_message, squash_commit_message } = call.body;
       if (merge.state === "opened" && merge.pendingReads === 0) await checkConflicts(instance, merge);
       refuseMerge(instance, merge, sha);
+      // No other value changes what is ticked.
+      if (squash === true) merge.squash = true;
       const wishes = {
-        squash: squash ?? false,
+        squash: merge.squash,
         // Defaults to `force_remove_source_branch`, which the author ticked.
         removeSourceBranch: should_remove_source_branch ?? true,
         mergeMessage: merge_commit_message,

@@ -34,6 +34,8 @@ export interface MergeRequest {
   closedBy: Person | undefined;
   closedAt: Date | undefined;
   mergeCommit: string | undefined;
+  /** What its author ticked. */
+  squash: boolean;
   squashCommit: string | undefined;
   /** Undefined until the background check has run for this head and target. */
   conflicts: boolean | undefined;

@@ -19,7 +19,8 @@ import type { GitLabClient } from "./client.js";
 import { userField } from "./webhook.js";
 import { GITLAB } from "./words.js";
 
-const mergeRequestSchema = z.object({
+/** A merge request in GitLab's answers. */
+export const mergeRequestSchema = z.object({
   title: z.string(),
   web_url: z.string().max(2000),
   /** `locked` while a merge is in progress. */
@@ -34,6 +35,8 @@ const mergeRequestSchema = z.object({
   /** Null until GitLab has computed the diff. */
   sha: revisionField.nullish(),
   merge_commit_sha: revisionField.nullish(),
+  /** What its author ticked, or its project by default. */
+  squash: z.boolean().nullish(),
   squash_commit_sha: revisionField.nullish(),
   detailed_merge_status: z.string().nullish(),
   merge_status: z.string().nullish(),

@@ -9,7 +9,7 @@ import type { Clock } from "../../core/ports/clock.js";
 import type { MergeOutcome } from "../../core/ports/code-host.js";
 import { HostRefusal, ifFound, MERGE_PAUSES_MS, oneLine, readUntil } from "../host-answer.js";
 import { refusalOf } from "../source-branch.js";
-import { getMergeRequest, mergeabilityOf, type MergeRequest } from "./change-request.js";
+import { getMergeRequest, mergeabilityOf, type MergeRequest, mergeRequestSchema } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 
 const QUEUED = { kind: "queued", in: "GitLab's merge train, or in line for it until its own checks pass" } as const;
@@ -83,11 +83,19 @@ export async function askConfirmed<R extends HostFailure>(
 ): Promise<{ readonly intent: MergeIntent; readonly refusal: R | undefined } | undefined> {
   return client.pastLimit(async () => {
     const intent = await confirm();
-    if (intent === undefined || (await getMergeRequest(client, change)).target_branch !== change.baseBranch) {
-      return undefined;
-    }
-    return { intent, refusal: await send(intent) };
+    if (intent === undefined) return undefined;
+    const read = await getMergeRequest(client, change);
+    // GitLab ignores `squash: false` in the request to merge: https://gitlab.com/gitlab-org/gitlab/-/blob/master/lib/api/merge_requests.rb
+    const isTicked = read.squash === true && intent.method !== "squash";
+    const { target_branch } = isTicked ? await untickSquash(client, change) : read;
+    return target_branch === change.baseBranch ? { intent, refusal: await send(intent) } : undefined;
   });
+}
+
+function untickSquash(client: GitLabClient, { repository, number }: ChangeRequest): Promise<MergeRequest> {
+  return client.read(mergeRequestSchema, `keep ${repository}!${number} from being squashed`, (gitlab) =>
+    new MergeRequests(gitlab).edit(repository, number, { squash: false }),
+  );
 }
 
 /** Reads what became of an accepted request, which must not be judged and sent again. @returns The failure if GitLab does not tell. */

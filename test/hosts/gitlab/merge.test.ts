@@ -34,6 +34,32 @@ test.each([
   expect(await host.merge(change, confirming({ ...intent, method }))).toEqual({ kind: "merged", note: undefined });
 });
 
+test.each([
+  ["PUT", MERGE, undefined],
+  ["POST", `${PROJECT}/merge_trains/merge_requests/17`, true],
+] as const)(
+  "by merge, takes away the author's tick for squashing: GitLab ignores a no (%s)",
+  async (verb, path, trains) => {
+    const { host, api } = gitlabUnderTest();
+    api.get(PROJECT).reply(200, { merge_trains_enabled: trains });
+    api.get(MERGE_REQUEST).reply(200, mergeRequest({ squash: true }));
+    api.put(MERGE_REQUEST, { squash: false }).reply(200, mergeRequest({ squash: false }));
+    api.intercept(path, verb).reply(200, merged);
+    api.get(MERGE_REQUEST).reply(200, merged);
+    expect(await host.merge(change, confirming({ ...intent, method: "merge" }))).toEqual({
+      kind: "merged",
+      note: undefined,
+    });
+  },
+);
+
+test("is not tried into a target branch that somebody chose while the tick for squashing was taken away", async () => {
+  const { host, api } = mergeUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest({ squash: true }));
+  api.put(MERGE_REQUEST).reply(200, mergeRequest({ target_branch: "release" }));
+  expect(await host.merge(change, confirming({ ...intent, method: "merge" }))).toEqual({ kind: "barred" });
+});
+
 test("is not tried unless it is confirmed, nor into another target branch", async () => {
   const { host, api } = mergeUnderTest();
   expect(await host.merge(change, () => Promise.resolve(undefined))).toEqual({ kind: "barred" });
