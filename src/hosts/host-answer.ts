@@ -202,7 +202,7 @@ export function refusalOf(words: FailureWords, asked: string, answer: RefusedAns
   if (status === 404) {
     return refusal("not-found", `${title} found nothing (404) when asked to ${asked}: ${words.visibilityCure}`);
   }
-  if (status >= 500) {
+  if (isFailure(status)) {
     return refusal(
       "failed",
       `${title} failed (${status}) when asked to ${asked}. Try again later, and look at its status page.`,
@@ -210,6 +210,11 @@ export function refusalOf(words: FailureWords, asked: string, answer: RefusedAns
     );
   }
   return refusal("rejected", `${title} refused to ${asked} (${status}${quoted(said)}).`);
+}
+
+/** Whether the host failed, and refused nothing. GitLab answers 408 when its database takes too long (`lib/api/merge_requests.rb`). */
+export function isFailure(status: number): boolean {
+  return status >= 500 || status === 408;
 }
 
 function quoted(said: string): string {

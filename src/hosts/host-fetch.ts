@@ -11,7 +11,7 @@ import {
   requestBytes,
 } from "../http/fetch-text.js";
 import { SERVICE } from "../names.js";
-import { type FailureWords, HostRefusal, isRateLimited, pauseAskedFor } from "./host-answer.js";
+import { type FailureWords, HostRefusal, isFailure, isRateLimited, pauseAskedFor } from "./host-answer.js";
 import { REPORTED_WAIT_MS, type ReportedWait } from "./limit-waits.js";
 
 interface HostRequest {
@@ -113,7 +113,7 @@ export function createHostFetch(options: HostFetchOptions): HostFetch {
       if (outcome instanceof HostAnswer) onAnswer?.(outcome.headers);
       const answer = outcome instanceof HostAnswer ? judged(outcome, clock.now()) : undefined;
       const limit = answer?.limited === true ? holds.refused(sender, answer.pause) : undefined;
-      if (answer?.limited === false && answer.status < 500) holds.passed(sender);
+      if (answer?.limited === false && !isFailure(answer.status)) holds.passed(sender);
       const pause = attempt < MAX_TRIES ? pauseBeforeRetry(answer, { attempt, reads, limit }) : undefined;
       if (pause === undefined) {
         if (!(outcome instanceof HostAnswer)) throw outcome;
@@ -228,7 +228,7 @@ interface Try {
 function pauseBeforeRetry(answer: Judged | undefined, { attempt, reads, limit }: Try): number | undefined {
   // Random, so that requests that failed together do not return together.
   const backOff = Math.round(FIRST_BACK_OFF_MS * 2 ** (attempt - 1) * (1 + Math.random() / 2));
-  const failed = answer === undefined || answer.status >= 500;
+  const failed = answer === undefined || isFailure(answer.status);
   if (limit === undefined && (!reads || !failed)) return undefined;
   const asked = limit ?? answer?.pause ?? backOff;
   return asked <= MAX_RETRY_AFTER_MS ? Math.max(asked, backOff) : undefined;

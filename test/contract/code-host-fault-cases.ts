@@ -30,6 +30,14 @@ export const FAULT_CASES: Readonly<Record<string, FaultCase>> = {
   "401": { fault: status(401), reason: "unauthenticated", reads: 1, message: (host) => host.credentialsCure },
   "403": { fault: status(403), reason: "forbidden", reads: 1, message: (host) => host.permissionCure },
   "404": { fault: status(404), reason: "not-found", reads: 1, message: (host) => host.visibilityCure },
+  // GitLab: its database took too long.
+  "408": {
+    fault: status(408),
+    reason: "failed",
+    reads: 3,
+    unknown: true,
+    message: () => /failed \(408\).*Try again later/,
+  },
   "409": { fault: status(409), reason: "rejected", reads: 1, message: () => /refused to .*409, "said"/ },
   "415": { fault: status(415), reason: "rejected", reads: 1, message: () => /refused to .*415, "said"/ },
   "429 with Retry-After": {
