@@ -70,6 +70,8 @@ function words(tone: "good" | "attention" | "bad" | "", badge: string, sentence?
 
 /** What became of an application, to follow its name. */
 export function outcomeWords({ outcome }: AuditedApplication, { action }: Pick<AuditRecord, "action">): string {
+  // Its hold ended; locks have the same outcome.
+  if (action === "released") return "is no longer held";
   return textOf(action === "planned" ? PLANNED : OTHERWISE, outcome);
 }
 
@@ -110,6 +112,7 @@ const OTHERWISE: Readonly<Record<ApplicationSync["kind"], string> & Record<strin
   deleted: "is deleted by the merge",
   skipped: "was skipped: no changes",
   released: "is unlocked",
+  held: "is held",
   "still deployed": "still runs its commit",
   refused: "was refused",
 };

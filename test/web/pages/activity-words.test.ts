@@ -58,6 +58,8 @@ test.each([
   ["synced", "unknown", "has an unknown end"],
   ["synced", "succeeded", "succeeded"],
   ["force-unlocked", "released", "is unlocked"],
+  ["held", "held", "is held"],
+  ["released", "released", "is no longer held"],
   ["refused", "toString", "toString"],
 ] as const)("in what was %s, %s is told as: %s", (action, outcome, told) => {
   expect(outcomeWords({ application: applicationName("web"), outcome, detail: undefined }, { action })).toBe(told);
