@@ -26,13 +26,19 @@ function refuseOtherSites(baseUrl: string | undefined): RequestHandler {
       next();
       return;
     }
-    response.status(403).json({ error: REFUSED });
+    if (request.accepts(["json", "html"]) === "html") show(response, viewerOf(request), REFUSED_PAGE);
+    else response.status(403).json({ error: REFUSED });
   };
 }
 
 const REFUSED =
   "a page of another site sent this request, so nothing was changed; repeat it on a page of this service. " +
   "If you did, server.base_url differs from the address that your browser shows";
+
+const REFUSED_PAGE = problemPage(403, "Nothing was changed", [
+  `A page of another site sent this request. Repeat it on a page of ${SERVICE}.`,
+  `If you did, server.base_url differs from the address that your browser shows: tell whoever runs ${SERVICE}.`,
+]);
 
 /** Folder of the page templates; only `assets` in it is served. */
 export const VIEWS_FOLDER = fileURLToPath(shippedFile("views"));

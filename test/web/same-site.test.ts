@@ -18,8 +18,14 @@ test.each<[string, Readonly<Record<string, string>>, number]>([
   const site = await startSite({});
   const answer = await site.visitor().ask("/change", { method: "POST", headers });
   expect(answer.status).toBe(status);
-  if (status === 403) expect(JSON.parse(answer.text)).toEqual({ error: expect.stringContaining("another site") });
+  if (status === 403) expect(answer.text).toMatch(/<h1>Nothing was changed<\/h1>[^]*server\.base_url differs/);
   expect((await site.visitor().ask("/status", { headers })).status).toBe(200);
+});
+
+test("a program of another site is told so in JSON", async () => {
+  const site = await startSite({});
+  const answer = await fetch(`${site.url}/change`, { method: "POST", headers: { origin: "https://evil.example.org" } });
+  expect(await answer.json()).toEqual({ error: expect.stringContaining("another site") });
 });
 
 test("the address that the request was sent to also counts as ours", async () => {
