@@ -249,6 +249,19 @@ describe("the program", () => {
     },
   );
 
+  test.each([{ before: [] }, { before: ["check", "--online"] }])(
+    "ends when svc cannot write to server.data_dir, and says so: %j",
+    async ({ before }) => {
+      const folderBelowFile = join(await file("no-folder", ""), "clones");
+      const server = await file("svc.yaml", VALID.replace("port: 0", `port: 0, data_dir: ${folderBelowFile}`));
+      const args = before.length === 0 ? ["-c", server] : [...before, server];
+      const { code, output } = await start(args, { ARGOCD_TOKEN: "x" }).ended;
+      expect(output).toContain(`cannot start: no folder for clones can be created in ${folderBelowFile} (ENOTDIR)`);
+      expect(output).toContain("set server.data_dir to a folder");
+      expect(code).toBe(1);
+    },
+  );
+
   test("reaches GitHub, GitLab, Argo CD and the login provider through the proxy of the environment", async () => {
     const asked = new Set<string>();
     const proxy = createServer();

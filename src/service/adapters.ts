@@ -1,4 +1,4 @@
-import { lstat, mkdtemp, readdir, rm } from "node:fs/promises";
+import { access, constants, lstat, mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
@@ -46,7 +46,8 @@ interface AdapterParts {
 /** Creates every adapter. None connects yet, so their systems may be unavailable. */
 export async function createAdapters(parts: AdapterParts) {
   const { config, telemetry, stores, compute, startGit, repositories, clock, log } = parts;
-  const dataDir = config.server.dataDir ?? (await temporaryFolder());
+  const { dataDir: given } = config.server;
+  const dataDir = await (given === undefined ? temporaryFolder() : lastingFolder(given));
   const observedStores = telemetry.stores(stores ?? (await createStores(config, clock, log)));
   const mirror = createGitMirror({ dataDir, log, startGit });
   const argocd = createArgoCd(deployerConfig(config), { clock, log, compute });
@@ -70,7 +71,7 @@ export async function createAdapters(parts: AdapterParts) {
     limitWaits: () => waits.current(),
     async close() {
       await Promise.all([argocd.close(), mirror.close(), observedStores.close()]);
-      if (config.server.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
+      if (given === undefined) await rm(dataDir, { recursive: true, force: true });
     },
   };
 }
@@ -90,10 +91,21 @@ async function temporaryFolder(): Promise<string> {
       if (await isOurs(path)) await rm(path, { recursive: true, force: true });
     }),
   );
-  return mkdtemp(join(tmpdir(), `${SERVICE}-clones-${process.pid}-${BEGAN}-${HERE}-`)).catch((error: unknown) => {
-    const why = `no folder for clones can be created in ${tmpdir()} (${errorCode(error) ?? "unknown reason"})`;
+  return mkdtemp(join(tmpdir(), `${SERVICE}-clones-${process.pid}-${BEGAN}-${HERE}-`)).catch(noRoomIn(tmpdir()));
+}
+
+/** The configured folder for clones. @throws {CannotStart} */
+async function lastingFolder(path: string): Promise<string> {
+  const made = mkdir(path, { recursive: true, mode: 0o700 });
+  await made.then(() => access(path, constants.W_OK)).catch(noRoomIn(path));
+  return path;
+}
+
+function noRoomIn(path: string): (error: unknown) => never {
+  return (error) => {
+    const why = `no folder for clones can be created in ${path} (${errorCode(error) ?? "unknown reason"})`;
     throw new CannotStart(`${why}: set server.data_dir to a folder that ${SERVICE} can write to`, { cause: error });
-  });
+  };
 }
 
 function isLeftBehind(found: RegExpExecArray | null): boolean {
