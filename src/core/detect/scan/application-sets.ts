@@ -301,8 +301,8 @@ export function readsFiles(set: ApplicationSet, change: ChangeRequest, paths: re
 
 /**
  * Whether one of a generator's files changes. Argo CD finds them with `git ls-files`, for which a directory stands for everything
- * below it, and a colon at the beginning of a pattern has a meaning of its own (`:(glob)`). Argo CD follows symbolic links (v3.5
- * `LsFiles` in util/git/client.go).
+ * below it, and a colon at the beginning of a pattern has a meaning of its own (`:(glob)`). Argo CD follows symbolic links, and its
+ * newer globs also look into submodules (v3.5 `LsFiles` in util/git/client.go).
  */
 function filesChange(
   git: JsonObject,
@@ -318,8 +318,10 @@ function filesChange(
     return changedPaths.some((path) => {
       if (steps.left <= 0 || pattern.startsWith(":") || decidesCheckoutOf(directory, path)) return true;
       if (targets.some((target) => isWithin(path, target) || isWithin(target, path))) return true;
+      if (isWithin(directory, path)) return true;
       if (!isWithin(path, directory)) return false;
-      return /[{\\]/.test(pattern) || isWithin(path, pattern) || matchesLoosely(pattern, path) || matches(path);
+      if (/[{\\]/.test(pattern) || isSubmoduleChange(path, trees)) return true;
+      return isWithin(path, pattern) || matchesLoosely(pattern, path) || matches(path);
     });
   });
 }

@@ -258,6 +258,7 @@ describe("changedApplicationSets", () => {
   });
 
   const to = (target: string) => ({ kind: "symlink", target }) as const;
+  const submodule = (id: string) => ({ kind: "submodule", id }) as const;
   const jsonOf = git({ files: [{ path: "envs/*/y.json" }] });
 
   test.each<[string, JsonObject, Files, [Files, Files], boolean]>([
@@ -290,16 +291,34 @@ describe("changedApplicationSets", () => {
       false,
     ],
     [
+      "a submodule with files of it, which Argo CD checks out",
+      jsonOf,
+      {},
+      [{ "envs/b": submodule("1") }, { "envs/b": submodule("2") }],
+      true,
+    ],
+    [
+      "a submodule above files of it",
+      git({ files: [{ path: "lib/envs/*.json" }] }),
+      {},
+      [{ lib: submodule("1") }, { lib: submodule("2") }],
+      true,
+    ],
+    ["a submodule elsewhere", jsonOf, {}, [{ lib: submodule("1") }, { lib: submodule("2") }], false],
+    [
       "a directory in the place of a link to one",
       git({ directories: [{ path: "envs/*" }] }),
       { "common/x": "1" },
       [{ "envs/b": to("../common") }, { "envs/b/x": "1" }],
       true,
     ],
-  ])("a set whose resource stays, with links: %s", async (_, generator, files, [base, head], expected) => {
-    const both = { ...reading(generator), ...files };
-    expect(await changed({ ...both, ...base }, { ...both, ...head })).toEqual(expected ? ["s base head s.yaml"] : []);
-  });
+  ])(
+    "a set whose resource stays, with links and submodules: %s",
+    async (_, generator, files, [base, head], expected) => {
+      const both = { ...reading(generator), ...files };
+      expect(await changed({ ...both, ...base }, { ...both, ...head })).toEqual(expected ? ["s base head s.yaml"] : []);
+    },
+  );
 });
 
 test("compareGenerated compares by name, spec, labels and annotations", () => {
