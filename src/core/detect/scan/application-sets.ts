@@ -360,10 +360,11 @@ function directoriesChange(
   if (submodules.length > 0 && changedPaths.some((path) => isSubmoduleChange(path, submodules))) return true;
   const directories = directoriesAbove(changedPaths);
   const differing = directories.filter((one) => isListed(one, base) !== isListed(one, head));
-  // Argo CD matches by Go's rules, which read `[!a]` in another way (v3.5 `filterApps` of its git generator).
+  // A template may become anything, and a class of Go's `path.Match`, which Argo CD asks, may stand for a slash (v3.5 `filterApps`).
   return patterns.some((pattern) => {
-    const [matches, matchesInGo] = [true, false].map((doubleStar) => globMatcher(pattern, { doubleStar }, steps));
-    return differing.some((one) => pattern.includes("{{") || matches?.(one) === true || matchesInGo?.(one) === true);
+    const [isLoose, directory] = [/[{[\\]/.test(pattern), fixedPart(pattern)];
+    const matches = globMatcher(pattern, { doubleStar: true }, steps);
+    return differing.some((one) => (isLoose ? isWithin(one, directory) : matches(one)));
   });
 }
 

@@ -232,6 +232,10 @@ describe("changedApplicationSets", () => {
     ["a file in a directory that stays", git({ directories: [{ path: "envs/*" }] }), { "envs/a/y": "1" }, false],
     // Go's `path.Match` takes the mark for a member of the class.
     ["a directory of Go's patterns", git({ directories: [{ path: "envs/[!b]" }] }), { "envs/b/x": "1" }, true],
+    // There a class, and what follows a backslash, may be a slash.
+    ["a directory of a class with the slash", git({ directories: [{ path: "envs[^x]b" }] }), { "envs/b/x": "1" }, true],
+    ["a directory behind an escaped slash", git({ directories: [{ path: "envs\\/b" }] }), { "envs/b/x": "1" }, true],
+    ["a directory that no class can mean", git({ directories: [{ path: "envs/[a-c]" }] }), { "docs/b/x": "1" }, false],
     ["a deeper directory that comes", git({ directories: [{ path: "envs/*" }] }), { "envs/a/deep/y": "1" }, false],
     ["a directory elsewhere", git({ directories: [{ path: "envs/*" }] }), { "docs/b/y": "1" }, false],
     ["at a tag", git({ revision: "v1", files: [{ path: "envs/*/x.json" }] }), { "envs/a/x.json": "2" }, false],
