@@ -37,12 +37,31 @@ const LABEL = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?";
 const OBJECT_NAME = new RegExp(`^${LABEL}(?:\\.${LABEL})*$`);
 const MAX_OBJECT_NAME = 253;
 
-/** The failure if Kubernetes refuses the name of a generated application: the controller creates the others, but deletes nothing. */
+/** The keys of labels and annotations, and the values of labels (`IsQualifiedName` and `IsValidLabelValue` of Kubernetes). */
+const MEMBER_NAME = /^(?=.{1,63}$)[A-Za-z0-9](?:[-\w.]*[A-Za-z0-9])?$/;
+
+/** The failure if Kubernetes refuses a generated application: the controller creates the others, but deletes nothing. */
 export function failureToCreate(generated: readonly Application[]): SetFailure | undefined {
-  const refused = generated.find(({ resourceName: name }) => name.length > MAX_OBJECT_NAME || !OBJECT_NAME.test(name));
+  const refused = generated.map(refusedOf).find((one) => one !== undefined);
   if (refused === undefined) return undefined;
-  return {
-    why: `Kubernetes refuses an application named ${refused.resourceName}`,
-    then: "it removes none of its applications until that is fixed",
-  };
+  return { why: `Kubernetes refuses ${refused}`, then: "it removes none of its applications until that is fixed" };
+}
+
+function refusedOf({ resourceName, labels, annotations }: Application): string | undefined {
+  if (!isObjectName(resourceName)) return `an application named ${resourceName}`;
+  const label = Object.entries(labels).find(
+    ([key, value]) => !isKey(key) || (value !== "" && !MEMBER_NAME.test(value)),
+  );
+  if (label !== undefined) return `the label ${label[0]} of the application ${resourceName}`;
+  const annotation = Object.keys(annotations).find((key) => !isKey(key.toLowerCase()));
+  return annotation === undefined ? undefined : `the annotation ${annotation} of the application ${resourceName}`;
+}
+
+function isKey(key: string): boolean {
+  const [name = "", prefix, ...more] = key.split("/").reverse();
+  return more.length === 0 && MEMBER_NAME.test(name) && (prefix === undefined || isObjectName(prefix));
+}
+
+function isObjectName(name: string): boolean {
+  return name.length <= MAX_OBJECT_NAME && OBJECT_NAME.test(name);
 }
