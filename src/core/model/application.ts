@@ -250,11 +250,13 @@ const MAX_DEPTH = 64;
 
 function withoutZeros(block: JsonObject, isListed: boolean, depth: number): JsonObject {
   const entries = Object.entries(block).flatMap(([key, member]): readonly [string, Json][] => {
-    const kept = KEPT_AS_WRITTEN.has(key) ? member : zeroless(member, isListed, depth + 1);
+    // Those of a generator's plugin; those of Helm are a list.
+    const isKept = KEPT_AS_WRITTEN.has(key) || (key === "parameters" && isJsonObject(member));
+    const kept = isKept ? member : zeroless(member, isListed, depth + 1);
     if (kept === undefined || kept === null) return [];
     if (MEANINGFUL_WHEN_ZERO.has(key)) return [[key, kept]];
     // Argo CD drops no empty block of a source in a list. There, one that stands alone says what the source is made with.
-    const isBlock = isListed && isJsonObject(kept) && key !== "jsonnet" && !KEPT_AS_WRITTEN.has(key);
+    const isBlock = isListed && isJsonObject(kept) && key !== "jsonnet" && !isKept;
     return isZero(kept) && !isBlock ? [] : [[key, kept]];
   });
   return Object.fromEntries(entries);

@@ -168,6 +168,7 @@ describe("changedApplicationSets", () => {
       [{ list: { elements: [{ env: "eu", paused: false }] } }, { list: { elements: [{ env: "eu" }] } }],
       [{ clusters: { selector: { matchLabels: { hidden: "" } } } }, { clusters: {} }],
       [{ clusters: { values: { env: "" } } }, { clusters: {} }],
+      [{ plugin: { input: { parameters: { every: false } } } }, { plugin: { input: { parameters: {} } } }],
     ])("of %j is not the one of a file with %j", async (runs, written) => {
       const of = (more: JsonObject) => [{ matrix: { generators: [...generators, more] } }];
       const texts = { "s.yaml": file("s", of(written)), "t.yaml": file("t", of(runs)) };
