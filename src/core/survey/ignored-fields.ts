@@ -1,4 +1,4 @@
-import type { Application, ApplicationSet, ApplicationSpec } from "../model/application.js";
+import { type Application, type ApplicationSet, type ApplicationSpec, isMultiSource } from "../model/application.js";
 import { ownMember } from "../model/effect.js";
 import { isJsonObject, isList, type Json, jsonEqual, type JsonObject, objectsIn, stringsIn } from "../model/json.js";
 
@@ -46,8 +46,19 @@ export function regenerated(
     const left = paths.reduce<Json | undefined>((rest, path) => rest && without(rest, path), one);
     return isJsonObject(left) ? left : {};
   };
-  return rewritten(live, compared(live), compared(spec));
+  return rewritten(live, compared(live), compared(withoutEmptyBlocks(spec)));
 }
+
+/** The controller drops these of a template before it takes out the ignored fields (v3.5 `NormalizeApplicationSpec`). */
+function withoutEmptyBlocks(spec: ApplicationSpec): ApplicationSpec {
+  const isDropped = ([name, member]: readonly [string, Json | undefined]) => DROPPED.has(name) && jsonEqual(member, {});
+  const filled = (block: JsonObject): JsonObject =>
+    Object.fromEntries(Object.entries(block).filter((entry) => !isDropped(entry)));
+  const { source } = spec;
+  return filled(isJsonObject(source) && !isMultiSource(spec) ? { ...spec, source: filled(source) } : spec);
+}
+
+const DROPPED: ReadonlySet<string> = new Set(["syncPolicy", "helm", "kustomize", "directory"]);
 
 /** Unlike in a diff, a block that loses its last member stays: the controller's patch then leaves what is live in it. */
 function without(value: Json, [step, ...rest]: Path): Json | undefined {

@@ -77,6 +77,21 @@ test.each<[string, Json | undefined, ApplicationSpec, ApplicationSpec, Applicati
     { source: { path: "old", targetRevision: "v1" } },
     { sources: [] },
   ],
+  // What `CreateOrUpdate` of Argo CD 3.5 writes: it drops empty blocks of the template first, so that they differ from what is live.
+  [
+    "an empty block of the template takes a live one with nothing else but an ignored field with it",
+    [{ jsonPointers: ["/spec/syncPolicy/automated", "/spec/source/helm/parameters"] }],
+    { source: { path: "a", helm: {} }, syncPolicy: {} },
+    { source: { path: "a", helm: { parameters: [{ name: "tag" }] } }, syncPolicy: { automated: {} } },
+    { source: { path: "a" } },
+  ],
+  [
+    "an empty block of one of several sources stays",
+    [{ jsonPointers: ["/spec/sources/0/helm/parameters"] }],
+    { sources: [{ path: "a", helm: {} }] },
+    { sources: [{ path: "a", helm: { parameters: [{ name: "tag" }] } }] },
+    { sources: [{ path: "a", helm: { parameters: [{ name: "tag" }] } }] },
+  ],
   [
     "pointers to something else, or to nothing",
     [{ jsonPointers: ["", "/", "spec", "/metadata/labels", "/specs", 7] }],
