@@ -66,8 +66,8 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Argo CD drops a block in which nothing is set, unless it is one of a plugin (`NormalizeSource` in util/argo/argo.go of v3.5). */
-function isFilled(value: unknown): boolean {
+/** Whether anything is set in a block: Argo CD drops others, unless it is one of a plugin (`NormalizeSource` in util/argo/argo.go of v3.5). */
+export function isFilled(value: unknown): boolean {
   return isJsonObject(value) && Object.keys(withoutZeros(value, false, 0)).length > 0;
 }
 const BLOCKS = ["helm", "kustomize", "directory"] as const;

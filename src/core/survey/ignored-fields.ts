@@ -1,4 +1,10 @@
-import { type Application, type ApplicationSet, type ApplicationSpec, isMultiSource } from "../model/application.js";
+import {
+  type Application,
+  type ApplicationSet,
+  type ApplicationSpec,
+  isFilled,
+  isMultiSource,
+} from "../model/application.js";
 import { ownMember } from "../model/effect.js";
 import { isJsonObject, isList, type Json, jsonEqual, type JsonObject, objectsIn, stringsIn } from "../model/json.js";
 
@@ -51,9 +57,8 @@ export function regenerated(
 
 /** The controller drops these of a template before it takes out the ignored fields (v3.5 `NormalizeApplicationSpec`). */
 function withoutEmptyBlocks(spec: ApplicationSpec): ApplicationSpec {
-  const isDropped = ([name, member]: readonly [string, Json | undefined]) => DROPPED.has(name) && jsonEqual(member, {});
   const filled = (block: JsonObject): JsonObject =>
-    Object.fromEntries(Object.entries(block).filter((entry) => !isDropped(entry)));
+    Object.fromEntries(Object.entries(block).filter(([name, member]) => !DROPPED.has(name) || isFilled(member)));
   const { source } = spec;
   return filled(isJsonObject(source) && !isMultiSource(spec) ? { ...spec, source: filled(source) } : spec);
 }

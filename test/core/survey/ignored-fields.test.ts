@@ -86,6 +86,13 @@ test.each<[string, Json | undefined, ApplicationSpec, ApplicationSpec, Applicati
     { source: { path: "a" } },
   ],
   [
+    "a block of the template that Argo CD answers with an empty one in it is empty",
+    [{ jsonPointers: ["/spec/source/directory/jsonnet/libs"] }],
+    { source: { path: "a", directory: { jsonnet: {} } } },
+    { source: { path: "a", directory: { jsonnet: { libs: ["lib"] } } } },
+    { source: { path: "a" } },
+  ],
+  [
     "an empty block of one of several sources stays",
     [{ jsonPointers: ["/spec/sources/0/helm/parameters"] }],
     { sources: [{ path: "a", helm: {} }] },
