@@ -232,11 +232,12 @@ export function valuesIn(manifest: JsonObject | undefined, name: string): readon
     .filter((value) => value !== "");
 }
 
+/** A null is an empty text, as it is for Argo CD since 3.1. */
 export function annotationOf(manifest: JsonObject | undefined, name: string): string | undefined {
   const metadata = manifest?.metadata;
   const annotations = isJsonObject(metadata) ? metadata.annotations : undefined;
   const value = isJsonObject(annotations) ? annotations[name] : undefined;
-  return typeof value === "string" ? value : undefined;
+  return value === null ? "" : typeof value === "string" ? value : undefined;
 }
 
 /**

@@ -302,6 +302,7 @@ describe("hooks", () => {
     [{ "helm.sh/hook": "test" }, true],
     [{ "helm.sh/hook": "crd-install" }, false],
     [{ "helm.sh/hook": "crd-install," }, true],
+    [{ "helm.sh/hook": null }, true],
     [{}, false],
   ])("%j: %s", (annotations, hook) => {
     const found = diff([job(annotations)], [job(annotations, "2")]);
@@ -328,6 +329,14 @@ describe("hooks", () => {
     const beside = (other: string | null) => job({ "argocd.argoproj.io/hook": "Skip", other });
     expect(diff([], [beside("")]).resources).toEqual([]);
     expect(diff([], [beside(null)])).toMatchObject({ created: 1, hooksChanged: 0 });
+  });
+
+  test("what gets a hook's annotation without a value is deleted, since Argo CD takes it for a hook that no sync runs", () => {
+    const claim = (annotations: Manifest) =>
+      object("v1", "PersistentVolumeClaim", "data", { metadata: { name: "data", annotations } });
+    const lost = { deleted: 1, dangers: [{ what: "deletes PersistentVolumeClaim guestbook/data", pruning: true }] };
+    expect(diff([claim({})], [claim({ "argocd.argoproj.io/hook": null })])).toMatchObject(lost);
+    expect(diff([claim({})], [claim({ "helm.sh/hook": null })])).toMatchObject(lost);
   });
 
   test("what says only Skip is deleted once it is removed, as it may have been applied before it said so", () => {
