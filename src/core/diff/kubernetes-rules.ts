@@ -78,7 +78,7 @@ const IN_CONTAINER = /^spec\.(?:containers|initContainers|ephemeralContainers)\.
 const OTHER_LISTS: ReadonlyMap<string, ListRule> = new Map([
   ["/Service spec.ports", { keys: ["port", "protocol"], ordered: true }],
   ["/ServiceAccount secrets", { keys: ["name"], ordered: false }],
-  ["/ServiceAccount imagePullSecrets", { keys: ["name"], ordered: false }],
+  ["/ServiceAccount imagePullSecrets", { keys: [], ordered: false }],
   ["rbac.authorization.k8s.io/Role rules", { keys: [], ordered: false }],
   ["rbac.authorization.k8s.io/ClusterRole rules", { keys: [], ordered: false }],
   ["rbac.authorization.k8s.io/RoleBinding subjects", { keys: [], ordered: false }],

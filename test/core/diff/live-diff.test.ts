@@ -254,6 +254,16 @@ describe("what is a change of the cluster", () => {
     expect(changedLines(found)).toEqual(["- - name: old"]);
   });
 
+  test("of what others added to a ServiceAccount, secrets stay and pull secrets go, as Kubernetes merges them", () => {
+    const account = (...names: readonly string[]) => {
+      const list = names.map((name) => ({ name }));
+      return object("v1/ServiceAccount", "web", { secrets: list, imagePullSecrets: list });
+    };
+    const found = liveDiff({ base: [account("a")], head: [account("a")], live: [liveOf(account("a", "added"))] });
+    expect(changedLines(found)).toEqual(["- - name: added"]);
+    expect(found.resources[0]?.diff).toContain("imagePullSecrets:\n   - name: a\n-  - name: added");
+  });
+
   test("an amount that is another amount", () => {
     const limits = (memory: string) => deployment({}, {}, { resources: { limits: { memory } } });
     const found = liveDiff({ base: [limits("1Gi")], head: [limits("1G")], live: [liveOf(limits("1024Mi"))] });
