@@ -1,4 +1,5 @@
 import type { Settled } from "../core/deploy/settle-records.js";
+import type { ApplicationName } from "../core/model/brand.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import type { DeployingCommand } from "../core/model/command.js";
 import type { HostWords } from "../core/model/host-words.js";
@@ -128,10 +129,15 @@ const LONGEST_SETTLED = 5000;
 
 type Told = Pick<Settled, "application" | "runId" | "outcome">;
 
-/** The outcome of earlier syncs, which was not recorded when they ended. @param words undefined where they are undone, or unlocked, already. */
-export function settledText(settled: readonly Told[], words: HostWords | undefined): string {
+/** The outcome of earlier syncs, which was not recorded when they ended. @param words undefined where no lock is kept. @param unlocked since then. */
+export function settledText(
+  settled: readonly Told[],
+  words: HostWords | undefined,
+  unlocked: readonly ApplicationName[] = [],
+): string {
   const isWell = ({ outcome }: Told) => outcome === "succeeded";
-  const lineOf = ({ application, outcome }: Told) => `- ${code(application)}: ${endText(outcome, words)}`;
+  const lineOf = ({ application, outcome }: Told) =>
+    `- ${code(application)}: ${endText(outcome, unlocked.includes(application) ? undefined : words)}`;
   const wellLast = [...settled].sort((a, b) => Number(isWell(a)) - Number(isWell(b))).map(lineOf);
   let length = 0;
   const fitting = wellLast.filter((line) => (length += line.length + 1) <= LONGEST_SETTLED).length;

@@ -92,6 +92,24 @@ describe.each(HOSTS)("a sync that does not succeed on %s", (host) => {
     },
   );
 
+  test.each([
+    ["svc rollback --dry-run", "kept"],
+    ["svc unlock -a api", "kept"],
+    ["svc sync", "released"],
+  ])(
+    "its end as a failure, told by `%s`, says that its lock is kept exactly where it is: %s",
+    async (command, lock) => {
+      const { bot, one, letGo } = await startLateFailure(host, ["web", "api"]);
+      letGo();
+      bot.expectChanges("sync web", "dry-run web", "sync api");
+      await bot.comment(one, command);
+      const cure = ", and its lock is kept: fix the cause and sync again, or comment `svc rollback`";
+      const [, told] = /an earlier sync ended:\n- `web`: ❌ it failed(.*)/.exec(bot.lastComment(one)) ?? [];
+      expect(told).toBe(lock === "kept" ? cure : "");
+      expect((await bot.locked(one)).includes("web")).toBe(lock === "kept");
+    },
+  );
+
   test("its end ends what others deployed before, also where a push has come since", async () => {
     const bot = await startBot({ host, config: { deployer: { sync_timeout: "1m" } } });
     const one = await bot.open(changeOf(["web"]));
@@ -184,12 +202,12 @@ describe.each(HOSTS)("a sync that does not succeed on %s", (host) => {
 });
 
 /** A sync that is still running at the time-out, and fails once it is let go. */
-async function startLateFailure(host: HostId) {
+async function startLateFailure(host: HostId, applications = ["web"]) {
   const bot = await startBot({ host, config: { deployer: { sync_timeout: "1m" } } });
-  const one = await bot.open(changeOf(["web"]));
+  const one = await bot.open(changeOf(applications));
   const letGo = bot.argocd.holdSync("web");
   bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
   bot.expectChanges("sync web");
-  await bot.comment(one, "svc sync");
+  await bot.comment(one, "svc sync -a web");
   return { bot, one, letGo };
 }

@@ -5,10 +5,11 @@ import { hasAnswered, publish } from "../../comments/publish.js";
 import { byApprovalText } from "../../comments/reminder.js";
 import { renderResult } from "../../comments/render.js";
 import { endStages } from "../../core/commands/next-stage.js";
+import type { ApplicationName } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import { nextTurn } from "../../core/model/collections.js";
 import { LeaseLost, StoreUnavailable } from "../../core/model/errors.js";
-import type { CommandResult, Refusal, ResultKind } from "../../core/model/result.js";
+import { type CommandResult, type Refusal, type ResultKind, wasRolledBack } from "../../core/model/result.js";
 import { adviceAfter } from "../../core/policy/next-step.js";
 import { mayStartOnApproval } from "../around/revisit.js";
 import {
@@ -25,7 +26,7 @@ import { openChange, readChangeFacts, type Run } from "../line/run.js";
 import { auditFactsOf, auditRun } from "./audit.js";
 import { tellReceivers } from "./notify.js";
 import { PlanComment, planTexts } from "./plan-comment.js";
-import { didAsAsked, postingOf, replyTo, setsStatus, urgencyOf } from "./results.js";
+import { postingOf, replyTo, setsStatus, urgencyOf } from "./results.js";
 import { orLater, showAgain } from "./show.js";
 import { setCommitStatus } from "./status.js";
 
@@ -206,8 +207,16 @@ async function renderAnswer(
       ? await planTexts({ plan: result.plan, next: advice?.next, present }, change, run)
       : renderResult(result, { ...facts, change, words, links: linksOf(change, run), comments: "all", advice });
   if (settled.length === 0) return parts;
-  const undone = result.kind === "unlocked" || (result.kind === "rolled-back" && didAsAsked(result));
-  return withNote(parts, settledText(settled, undone || change.state !== "open" ? undefined : words));
+  return withNote(parts, settledText(settled, change.state === "open" ? words : undefined, unlockedBy(result)));
+}
+
+/** The applications whose lock a command has released. */
+function unlockedBy(result: CommandResult): readonly ApplicationName[] {
+  if (result.kind === "unlocked") return result.released;
+  if (!("dryRun" in result) || result.dryRun) return [];
+  return result.applications.flatMap((one) =>
+    one.kind === "succeeded" || wasRolledBack(one) ? [one.application] : [],
+  );
 }
 
 /** The size limit of a comment leaves room for the note. */
