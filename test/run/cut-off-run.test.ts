@@ -193,20 +193,30 @@ test("a sync that Argo CD carried out is followed, not repeated, and answered on
   ]);
 });
 
-test("a record of another application that cannot be read keeps no sync from being followed", async () => {
-  const world = new CutWorld();
-  const number = world.open(BOTH);
-  await world.says(number, "svc plan");
-  const damaged = () => Promise.reject(new StoredValueUnreadable("the record of a deployment is damaged"));
-  await world.cutOff(
-    world.comment(number, "svc sync -a web"),
-    { at: world.deployer, method: "sync", when: "after" },
-    { meanwhile: () => Object.assign(world.stores.deployments, { list: damaged, ofChange: damaged }) },
-  );
-  expect(titles(world.host.commentsOf(number))).toEqual(["Plan", "Sync"]);
-  expect(world.host.commentsOf(number)[1]).toContain("✅ succeeded");
-  expect(await world.holders()).toEqual({ api: number });
-});
+const damaged = () => Promise.reject(new StoredValueUnreadable("a value is damaged"));
+
+test.each([
+  [
+    "a record of another application",
+    ({ deployments }) => Object.assign(deployments, { list: damaged, ofChange: damaged }),
+  ],
+  ["the plan", ({ plans }) => Object.assign(plans, { find: damaged })],
+] satisfies [string, (stores: CutWorld["stores"]) => unknown][])(
+  "%s that cannot be read keeps no sync from being followed",
+  async (_what, damage) => {
+    const world = new CutWorld();
+    const number = world.open(BOTH);
+    await world.says(number, "svc plan");
+    await world.cutOff(
+      world.comment(number, "svc sync -a web"),
+      { at: world.deployer, method: "sync", when: "after" },
+      { meanwhile: () => damage(world.stores) },
+    );
+    expect(titles(world.host.commentsOf(number))).toEqual(["Plan", "Sync"]);
+    expect(world.host.commentsOf(number)[1]).toContain("✅ succeeded");
+    expect(await world.holders()).toEqual({ api: number });
+  },
+);
 
 test("what a sync did is shown later if the rules cannot be read when it is answered", async () => {
   const world = new CutWorld();
@@ -1078,6 +1088,7 @@ test.each([
     "no stored plan of the head",
   ],
   ["a withdrawn approval", (world: CutWorld, number: number) => world.host.approve(number), "must be approved"],
+  ["the loss of its plan", (world: CutWorld) => Object.assign(world.stores.plans, { find: damaged }), "no stored plan"],
 ] as const)(
   "a merge that was cut off is decided anew: %s before the run goes on hinders it",
   async (_name, act, says) => {

@@ -6,7 +6,7 @@ import { type ApplicationName, applicationName, shortRevision } from "../model/b
 import type { ChangeRequest } from "../model/change-request.js";
 import { type Deployment, isDeployedAt } from "../model/deployment.js";
 import type { Identity, Member } from "../model/effect.js";
-import { HeadMoved, LeaseLost, safeMessage } from "../model/errors.js";
+import { HeadMoved, ifReadable, LeaseLost, safeMessage } from "../model/errors.js";
 import type { NextStep } from "../model/next-step.js";
 import type { ApplicationPlan, Plan } from "../model/plan/plan.js";
 import type { ApplicationSync, Hindrance, MergeIntent, SyncedResult } from "../model/result.js";
@@ -290,7 +290,7 @@ export async function resumeSynced(result: SyncedResult, context: MergeSource): 
   if (state === "merged") return result;
   if (state === "closed") return { ...result, merge: undefined };
   const involved = result.applications.map(({ application }) => application);
-  const plan = await context.plans.find(context.change);
+  const plan = await ifReadable(context.plans.find(context.change), undefined);
   const deployed = result.applications;
   return { ...result, ...(await decideMerge({ dryRun: result.dryRun, involved, deployed, plan }, context)) };
 }

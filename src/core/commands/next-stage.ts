@@ -30,7 +30,7 @@ export async function noteNextStage(
   const { change, settings, plans, clock, user, runId, log } = context;
   if (command.dryRun) return;
   try {
-    const plan = await plans.find(change);
+    const plan = await ifReadable(plans.find(change), undefined);
     if (!isPlanOf(plan, change) || (settings.stages.length === 0 && plan.next === undefined)) return;
     const { facts } = await readStores(context, { plan: { ...plan, next: undefined } });
     const left = later ?? (await lockedOf(command, deployed, facts, context));

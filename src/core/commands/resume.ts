@@ -15,7 +15,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
-import { safeMessage } from "../model/errors.js";
+import { ifReadable, safeMessage } from "../model/errors.js";
 import type { Lock } from "../model/lock.js";
 import type { RunNotes, StartedApplication, SyncProgress } from "../model/progress.js";
 import type { ApplicationSync, CommandResult, SyncOutcome } from "../model/result.js";
@@ -67,7 +67,7 @@ export async function resumeDeployment(
   const involved = [...started.map(({ application }) => application), ...skipped];
   const unchanged = dryRun ? skipped : await releaseSkipped(skipped, context);
   await noteNextStage({ command, deployed: all }, context);
-  const plan = await context.plans.find(context.change);
+  const plan = await ifReadable(context.plans.find(context.change), undefined);
   return {
     kind: "synced",
     dryRun,
