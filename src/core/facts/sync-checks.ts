@@ -235,13 +235,14 @@ function createOverriding(context: OverridingContext) {
 }
 
 /**
- * The result of a check as it is configured now, of several a failed one: two sets may make one application. Undefined if it was not
- * run like this.
+ * The result of a check as it is configured now. Of several, since two sets may make one application, the failed one that became known
+ * last: whoever approved after it has seen all. Undefined if it was not run like this.
  */
 function resultFor(check: Check, known: readonly CheckResult[]): CheckResult | undefined {
   const definition = definitionOf(check);
   const all = known.filter((one) => one.name === check.name && one.definition === definition);
-  const found = all.find(isFailed) ?? all[0];
+  const failed = all.filter(isFailed).toSorted((a, b) => ((a.knownAt ?? "~") < (b.knownAt ?? "~") ? 1 : -1));
+  const found = failed[0] ?? all[0];
   return found && { ...found, required: check.required, overridableBy: check.overridableBy };
 }
 

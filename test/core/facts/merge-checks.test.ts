@@ -1,12 +1,13 @@
 import { expect, test } from "@jest/globals";
 import { commitStatusOf } from "../../../src/comments/commit-status.js";
 import { markFailed } from "../../../src/core/facts/missed.js";
-import { checksOfMerge } from "../../../src/core/facts/sync-checks.js";
+import { checksOfMerge, readSyncChecks } from "../../../src/core/facts/sync-checks.js";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { Approval } from "../../../src/core/model/change-request.js";
 import { definitionOf, type Check, type CheckOutcome, type CheckResult } from "../../../src/core/model/check.js";
 import type { ApplicationPlan, Plan, PreviewContent } from "../../../src/core/model/plan/plan.js";
 import { nextStep } from "../../../src/core/policy/next-step.js";
+import { memberOf } from "../../../src/core/survey/members.js";
 import {
   evaluated,
   preview,
@@ -150,4 +151,27 @@ test("a failed check of a child keeps the time when it became known, also if ano
   const first = await markFailed(plan, undefined, at("2026-03-02T10:00:00Z"));
   const again = await markFailed(plan, first, at("2026-03-02T11:00:00Z"));
   expect(again.previews).toEqual(first.previews);
+});
+
+test("an approval between the failures of a check for two definitions of a child does not lift it", async () => {
+  const lifted = check("values", { applications: "child", overridableBy: ["acme/sre"] });
+  const failedAt = (knownAt: string) =>
+    preview("child", "added", { kind: "failed", reason: "no", checks: [{ ...result(lifted, FAILED), knownAt }] });
+  const reaches = memberOf({
+    application: applicationName("child"),
+    head: undefined,
+    before: [],
+    reachedBy: { kind: "child", of: applicationName("root") },
+  });
+  const member = { ...reaches, definition: { kind: "new" as const }, deploysItself: true };
+  const root = sampleApplication("root", { ...CHANGED, effect: { members: [member], applies: [] } });
+  const times = ["2026-03-02T09:00:01Z", "2026-03-02T09:00:03Z"];
+  const people = [{ id: "1", login: "max", bot: false, at: "2026-03-02T09:00:02Z" }];
+  const approvals = async (): Promise<Approval> => ({ approved: true, approvers: ["max"], people, missing: undefined });
+  for (const order of [times, times.toReversed()]) {
+    const plan = samplePlan([root], { previews: order.map(failedAt) });
+    const context = { host: { belongsToAny: async () => true }, change: sampleChange(), checks: [lifted] };
+    const { failed } = await readSyncChecks([{ name: root.application } as never], plan, approvals, context as never);
+    expect(failed.get(root.application)).toMatchObject([{ by: [] }]);
+  }
 });
