@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
 import { HOSTS, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
 import { applicationResource, asYaml, changeOf, configMap } from "../scenarios/resources.js";
-import { cloneUrlOf, generatedApplication, names, shops } from "../scenarios/sets.js";
+import { cloneUrlOf, generatedApplication, names, shops, type SetOptions } from "../scenarios/sets.js";
 
 const AWAY = { destination: { server: "https://kubernetes.default.svc", namespace: "elsewhere" } };
 const AUTO = { syncPolicy: { automated: {} } };
@@ -101,8 +101,8 @@ describe.each(HOSTS)("the rules of an application hold at the merge on %s", (hos
     });
   }
 
-  const goes = (bot: Bot, ofSet: boolean): FileChanges => {
-    const set = shops(cloneUrlOf(bot.forge), names(), { path: "children", spec: AWAY });
+  const goes = (bot: Bot, ofSet: boolean, more: SetOptions = {}): FileChanges => {
+    const set = shops(cloneUrlOf(bot.forge), names(), { path: "children", spec: AWAY, ...more });
     return ofSet ? { "sets/shops.yaml": set } : { "argocd/root.yaml": null };
   };
 
@@ -110,6 +110,11 @@ describe.each(HOSTS)("the rules of an application hold at the merge on %s", (hos
     const ofSet = what !== "its definition";
     const bot = await startParent(ofSet, ["resources-finalizer.argocd.argoproj.io"]);
     await expectHeld(bot, goes(bot, ofSet), ofSet ? "prod" : "root");
+  });
+
+  test("for a parent that its ApplicationSet keeps by a policy, which one of the controller may overrule", async () => {
+    const bot = await startParent(true, ["resources-finalizer.argocd.argoproj.io"]);
+    await expectHeld(bot, goes(bot, true, { syncPolicy: { applicationsSync: "create-update" } }), "prod");
   });
 
   test("but not for a parent that leaves its children behind, since it has no finalizer", async () => {

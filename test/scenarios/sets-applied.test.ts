@@ -70,6 +70,17 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
     expect(running(bot)).toEqual(["root", "shop-it"]);
   });
 
+  test("removes none of which another pull request has the lock, whatever its policy says: the controller may have its own", async () => {
+    const bot = await startShops(host);
+    await bot.open({ "shops/de/configmap.yaml": configMap("de", { value: "2" }) });
+    const syncPolicy = { applicationsSync: "create-update" };
+    const one = await bot.open(setOf(cloneUrlOf(bot.forge), ["it"], { syncPolicy }));
+    await bot.approve(one);
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual([]);
+    expect(bot.lastComment(one)).toContain("A sync of `root` would delete `shop-de`, so it waits for that lock");
+  });
+
   test("that fails keeps its applications as they are", async () => {
     const bot = await startShops(host);
     const failing = { path: "shops/{{ .missing }}", goTemplateOptions: ["missingkey=error"] };

@@ -59,7 +59,9 @@ export type ReachedBy =
   | { readonly kind: "generated"; readonly by: string };
 
 export type DefinitionChange =
-  | { readonly kind: "unchanged" | "removed" | "unknown" }
+  | { readonly kind: "unchanged" | "unknown" }
+  /** `mayStay`: the policy of its set keeps it, unless the controller of ApplicationSets has one of its own. */
+  | { readonly kind: "removed"; readonly mayStay?: boolean }
   | { readonly kind: "new"; readonly moves?: readonly Move[] }
   /** `moves` is empty if only other members of it change. */
   | { readonly kind: "changed"; readonly moves: readonly Move[] };

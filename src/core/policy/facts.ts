@@ -326,7 +326,6 @@ export function writersIn(plan: Plan | undefined): WritersIn {
   const planned = all.filter(({ kind, atMerge }) => atMerge === undefined && kind !== "unplanned");
   const known = new Set(all.map(({ application }) => application));
   const kinds = new Map(planned.map(({ application, kind }) => [application, kind]));
-  const keeping = new Set(plan?.applicationSets.flatMap((set) => (set.keepsRemoved === true ? [set.name] : [])));
   const found = new Map<ApplicationName, Record<keyof Writers, Set<ApplicationName>>>();
   const note = (child: ApplicationName, how: keyof Writers, parent: ApplicationName) => {
     const writers = found.get(child) ?? { writtenBy: new Set(), deletedBy: new Set(), removedBy: new Set() };
@@ -344,8 +343,7 @@ export function writersIn(plan: Plan | undefined): WritersIn {
       const isAnnounced = kindOfChild === "new" || kindOfChild === "deleted";
       const isWritten = known.has(child) && !isAnnounced ? definition.kind === "changed" : definition.kind === "new";
       if (isWritten) note(child, "writtenBy", parent);
-      if (definition.kind !== "removed" || (reachedBy.kind === "generated" && keeping.has(reachedBy.by))) continue;
-      note(child, isRemovedAtOnce(one, member) ? "removedBy" : "deletedBy", parent);
+      if (definition.kind === "removed") note(child, isRemovedAtOnce(one, member) ? "removedBy" : "deletedBy", parent);
     }
   }
   const asFacts = ({ writtenBy, deletedBy, removedBy }: Record<keyof Writers, Set<ApplicationName>>): Writers => ({

@@ -58,12 +58,16 @@ function reachedInTurn(first: readonly Reached[], chain: Chain): readonly Member
 
 /** Argo CD deletes what a removed application has deployed, if that has the finalizer for it. */
 function removedWith(member: Member, chain: Chain): readonly Reached[] {
-  if (member.definition.kind !== "removed") return [];
+  const { definition } = member;
+  if (definition.kind !== "removed") return [];
   const common = { head: undefined, reachedBy: { kind: "child", of: member.application } } as const;
   const children = (chain.running.get(member.application) ?? []).map(({ name: application, spec }) => {
     return { member: memberOf({ ...common, application, before: [spec] }), deploysItself: false };
   });
-  return [...children, ...lookedAt(member, chain).flatMap(({ reached }) => reached)];
+  const gone = [...children, ...lookedAt(member, chain).flatMap(({ reached }) => reached)];
+  return gone.map((one) =>
+    one.member.definition.kind === "removed" ? { ...one, member: { ...one.member, definition } } : one,
+  );
 }
 
 /** What is known of a member: of one that is deleted, what goes with it, rather than what a sync of it would change. */
@@ -173,8 +177,7 @@ export async function deriveEffects(
   return {
     effects: new Map(effects),
     applicationSets: applicationSets.map((set) => {
-      const keeps = ({ application }: Member) => set.keepsRemoved === true || staysBehind(application, shown);
-      const below = set.members.flatMap((member) => startedBy(member, keeps(member), byMerge));
+      const below = set.members.flatMap((member) => startedBy(member, staysBehind(member.application, shown), byMerge));
       const started = reachedInTurn(below, byMerge).map(touching);
       return { ...set, members: [...set.members.map(rendered), ...started].map(bind) };
     }),

@@ -120,11 +120,13 @@ function generatedMembers(
   // `memberOf` compares definitions alone, and takes one whose labels or annotations change for unchanged.
   const changed = new Set(settings.length === 0 ? comparison.changed : names);
   const removed = new Set(comparison.removed);
+  const mayStay = set.head !== undefined && !policyOf(set.head).deletes;
   return allInTurns([...names], (application) => {
     const running = live.get(application)?.spec;
     const replaced = [before.get(application)?.spec, running].filter((spec) => spec !== undefined);
     const spec = removed.has(application) ? undefined : (after.get(application)?.spec ?? running);
-    const known = memberOf({ application, head: spec, before: replaced, reachedBy, change });
+    const all = memberOf({ application, head: spec, before: replaced, reachedBy, change });
+    const known = spec === undefined ? { ...all, definition: { kind: "removed", mayStay } as const } : all;
     const one = after.get(application);
     const begins = one !== undefined && operates(one);
     const member = begins || changed.has(application) ? asChanged(known, begins) : known;

@@ -138,7 +138,7 @@ export async function reachedBySet(
     const named = (side: readonly Application[]) => groupedBy(side, (one) => one.name);
     const [old, young] = [named(base), named(head)];
     const sides = sidesOf(set);
-    const keeps = sides.head !== undefined && !policyOf(sides.head).deletes;
+    const mayStay = sides.head !== undefined && !policyOf(sides.head).deletes;
     const settings = changedSettings(sides);
     const owned = await ownedIfChanged(sides, context);
     const names = [...new Set([...old.keys(), ...young.keys(), ...owned])];
@@ -150,11 +150,8 @@ export async function reachedBySet(
       const before = running === undefined ? [] : [...replaced, running];
       const after = young.get(application) ?? [];
       if (after.length === 0) {
-        // What its policy keeps runs on as it is, and no longer follows the set.
-        const stays = keeps ? running : undefined;
-        const all = { application, before: [...replaced, ...before], reachedBy, change: context.change };
-        const member = memberOf({ ...all, head: stays });
-        return [{ member: stays === undefined ? member : asChanged(member), deploysItself: false }];
+        const member = memberOf({ application, head: undefined, before: [...replaced, ...before], reachedBy });
+        return [{ member: { ...member, definition: { kind: "removed", mayStay } }, deploysItself: false }];
       }
       return after.flatMap((one): readonly Reached[] => {
         const { spec } = one;
