@@ -275,25 +275,38 @@ describe.each(HOSTS)("applications that apply each other's definitions, on %s", 
     },
   );
 
-  test.each(["leaf", "shop-leaf"])(
-    "a rollback whose plan leaves out the parent asks for the rules of what its children define and Argo CD deploys by itself: %s",
-    async (leaf) => {
+  test.each([
+    ["leaf", "web"],
+    ["shop-leaf", "web"],
+    ["leaf", "shop-mid"],
+  ])(
+    "a rollback whose plan leaves out the parent asks for the rules of what its children define and Argo CD deploys by itself: %s of %s",
+    async (leaf, parent) => {
       const files = (repoURL: string) => ({
         ".svc.yaml": `sync_requirements: [{name: ${leaf}, allowed_users: [bo]}]\n`,
         "argocd/web.yaml": asYaml(applicationResource("web", { repoURL, spec: AUTOMATED })),
       });
       const bot = await startFamily(host, { more: { files } });
-      const ofWeb = (kind: string, name: string) => ({
-        "argocd.argoproj.io/tracking-id": `web:argoproj.io/${kind}:argocd/${name}`,
+      const by = (of: string, kind: string, name: string) => ({
+        "argocd.argoproj.io/tracking-id": `${of}:argoproj.io/${kind}:argocd/${name}`,
       });
       const spec = { destination: { server: "https://kubernetes.default.svc", namespace: "leaves" } };
       const given = { repoURL: bot.forge.cloneUrl(REPOSITORY), path: "apps/api", spec };
       if (leaf === "leaf") {
-        bot.argocd.addApplication(applicationResource(leaf, { ...given, annotations: ofWeb("Application", leaf) }));
+        bot.argocd.addApplication(
+          applicationResource(leaf, { ...given, annotations: by(parent, "Application", leaf) }),
+        );
       } else {
-        const metadata = { name: "shops", annotations: ofWeb("ApplicationSet", "shops") };
+        const metadata = { name: "shops", annotations: by("web", "ApplicationSet", "shops") };
         const set = shopsResource(given.repoURL, names("leaf"), { ...given, spec });
         runsShops(bot, { ...set, metadata }, [generatedApplication("leaf", given)]);
+      }
+      if (parent === "shop-mid") {
+        const metadata = { name: "shops", annotations: by("root", "ApplicationSet", "shops") };
+        const set = shopsResource(given.repoURL, names("mid"), given) as { readonly spec: object };
+        const strategy = { type: "RollingSync", rollingSync: { steps: [] } };
+        const rolling = { ...set, metadata, spec: { ...set.spec, strategy } };
+        runsShops(bot, rolling, [generatedApplication("mid", given)]);
       }
       const one = await bot.open(bot.moved("api"), { draft: true });
       bot.expectChanges("sync root", "sync api");

@@ -1,5 +1,12 @@
 import { isNeverPruned } from "../diff/cautions.js";
-import { type Application, destinationOf, IN_CLUSTER, isAutoSynced } from "../model/application.js";
+import {
+  type Application,
+  type ApplicationSet,
+  destinationOf,
+  IN_CLUSTER,
+  isAutoSynced,
+  isRollingSync,
+} from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, changeRequestRef } from "../model/change-request.js";
 import { allInTurns, groupedBy } from "../model/collections.js";
@@ -134,22 +141,23 @@ async function withRunning(
     plan.applications.flatMap((one) => (!tellsReach(one) && isManual(one.application) ? [one.application] : [])),
   );
   if (unknown.size === 0) return plan;
-  const sets = (await deployer.listApplicationSets(signal)).filter(({ parent }) => parent !== undefined);
-  const setOf = new Map<ApplicationName, ApplicationName | undefined>();
+  const sets = await deployer.listApplicationSets(signal);
+  const setOf = new Map<ApplicationName, ApplicationSet>();
   // At once, so that Argo CD is asked for one list.
   await Promise.all(
     sets.map(async (set) => {
-      for (const name of await deployer.applicationsOfSet(set, signal)) setOf.set(name, set.parent);
+      for (const name of await deployer.applicationsOfSet(set, signal)) setOf.set(name, set);
     }),
   );
-  const below = groupedBy(running, ({ name, parent }) => setOf.get(name) ?? parent);
+  const isRolled = (name: ApplicationName) => isRollingSync(setOf.get(name)?.resource ?? {});
+  const below = groupedBy(running, ({ name, parent }) => setOf.get(name)?.parent ?? parent);
   const applications = await allInTurns(plan.applications, async (one) => {
     const { application: of, effect } = one;
     if (!unknown.has(of)) return one;
     const known = new Set(effect.members.map(({ application }) => application));
     const reached = new Set([live.get(of) ?? [], below.get(of) ?? []].flat());
     for (const { name, spec } of reached) {
-      if (isAutoSynced(spec)) for (const other of below.get(name) ?? []) reached.add(other);
+      if (isAutoSynced(spec) || isRolled(name)) for (const other of below.get(name) ?? []) reached.add(other);
     }
     const others = [...reached].filter(({ name }) => !known.has(name));
     const added = others.map(async (other): Promise<Member> => {
