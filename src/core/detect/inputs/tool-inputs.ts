@@ -1,7 +1,7 @@
 import { isJsonObject, isList, type Json, type JsonObject, objectsIn } from "../../model/json.js";
 import type { TreeEntry } from "../../ports/repositories.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
-import { cleanPath, MAX_LENGTH } from "../tree/repository-path.js";
+import { cleanPath, MAX_LENGTH, parentOf } from "../tree/repository-path.js";
 import { mayBeAddress } from "../tree/repository-url.js";
 import { type InputCollector, isExactVersion, isPathIn, MAX_DEPTH, MAX_FILES } from "./input-set.js";
 
@@ -262,13 +262,15 @@ async function configurationsOf(
   const path = cleanPath(directory, entry);
   if (tree.hasFile(path)) return tree.readYaml(path);
   if (entry.includes("\n") || !tree.hasDirectory(path)) return tree.parseYaml(entry);
-  const files = tree.entriesIn(path).filter((one) => /\.ya?ml$/.test(one.path) || isKustomization(one.path));
-  if (files.length > MAX_CONFIGURATIONS) return undefined;
   const found: Json[] = [];
+  const files = new Set(tree.entriesIn(path).flatMap((one) => (isKustomization(one.path) ? [one.path] : [])));
   for (const file of files) {
-    const documents = await tree.readYaml(file.path);
-    const leaves = isKustomization(file.path) && (documents ?? []).flatMap(textsOf).some((text) => /\.\.|:/.test(text));
-    if (documents === undefined || leaves) return undefined;
+    const documents = await tree.readYaml(file);
+    const texts = isKustomization(file) ? (documents ?? []).flatMap(textsOf) : [];
+    const named = texts.map((text) => cleanPath(parentOf(file), text));
+    const leaves = texts.some((text) => /\.\.|:/.test(text)) || named.some((one) => tree.follow(one).links.length > 0);
+    for (const one of named) if (tree.hasFile(one)) files.add(one);
+    if (documents === undefined || leaves || files.size > MAX_CONFIGURATIONS) return undefined;
     found.push(...documents);
   }
   return found;

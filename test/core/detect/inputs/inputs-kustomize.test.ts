@@ -64,6 +64,17 @@ test.each<[string, string, Files]>([
     "transformers: [../../plugins]",
     { "plugins/kustomization.yaml": "resources: [deep/patch.yaml]", "plugins/deep/patch.yaml": PATCH },
   ],
+  // krusty of Kustomize 5.7 reads resources of any name.
+  [
+    "a resource of a directory whose name does not say that it is YAML",
+    "transformers: [../../plugins]",
+    {
+      "plugins/kustomization.yaml": "resources: [deep]",
+      "plugins/deep/Kustomization": "resources: [patch.json]",
+      "plugins/deep/patch.json": PATCH,
+      "plugins/README.md": "a: [",
+    },
+  ],
 ])("a plugin's configuration is read that is %s", async (_, text, files) => {
   const found = await inputs({ "overlays/prod/kustomization.yaml": text, ...files });
   expect(touchedAmong(found, ["common/p.yaml", "common/q.yaml"])).toEqual(["common/p.yaml"]);
@@ -72,6 +83,15 @@ test.each<[string, string, Files]>([
 test.each<[string, Files]>([
   ["reads beyond itself", { "plugins/kustomization.yaml": "resources: [../more]", "more/p.yaml": PATCH }],
   ["cannot be read", { "plugins/kustomization.yaml": "resources: [p.yaml]", "plugins/p.yaml": "a: [" }],
+  [
+    "leads through a link",
+    {
+      "plugins/kustomization.yaml": "resources: [more]",
+      "plugins/more": { kind: "symlink", target: "../more" },
+      "more/kustomization.yaml": "resources: [p.yaml]",
+      "more/p.yaml": PATCH,
+    },
+  ],
 ])("a directory of plugins that %s makes the whole repository an input", async (_, files) => {
   const found = await inputs({ "overlays/prod/kustomization.yaml": "generators: [../../plugins]", ...files });
   expect(found).toMatchObject([{ whole: "the kustomization overlays/prod/kustomization.yaml cannot be read" }]);
@@ -159,6 +179,7 @@ test.each<[string, (texts: string) => Files]>([
       "overlays/prod/kustomization.yaml": JSON.stringify({
         generators: folders(500).map((one) => `../${"./".repeat(Number(one.slice(1)))}g`),
       }),
+      "overlays/g/kustomization.yaml": JSON.stringify({ resources: folders(20).map((one) => `${one}.yaml`) }),
       ...Object.fromEntries(folders(20).map((one) => [`overlays/g/${one}.yaml`, `data: ${texts}`])),
     }),
   ],
