@@ -153,7 +153,7 @@ function weightOf({ inputs, decidedBy = [] }: FoundInputs): number {
 
 /** Files that are read ahead together, since a partial clone fetches missing blobs once per read. */
 const READ_AHEAD =
-  /(?:^|\/)(?:kustomization\.ya?ml|Kustomization|Chart\.yaml|requirements\.yaml|\.argocd-source[^/]*\.yaml)$/;
+  /(?:^|\/)(?:kustomization\.ya?ml|Kustomization|(?:Chart|requirements)\.(?:yaml|lock)|\.argocd-source[^/]*\.yaml)$/;
 const MAX_READ_AHEAD = 5000;
 
 type Documents = Promise<readonly Json[] | undefined>;

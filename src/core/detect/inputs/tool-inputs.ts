@@ -51,8 +51,9 @@ export async function addChartDependencies(
   }
 }
 
+/** Whether it names dependencies: Helm builds those of a lock file, which may name other places than the chart (`Manager.Build`). */
 function isChart({ path }: TreeEntry): boolean {
-  return /(?:^|\/)(?:Chart|requirements)\.yaml$/.test(path);
+  return /(?:^|\/)(?:Chart|requirements)\.(?:yaml|lock)$/.test(path);
 }
 
 interface Dependencies {
