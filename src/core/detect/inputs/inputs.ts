@@ -294,7 +294,10 @@ interface HelmReader {
  * the own repository, any other path to the source's path. Paths may be globs. Files that do not exist yet count too.
  */
 function addHelmFiles(reader: HelmReader, options: Source["helm"], into: InputCollector): void {
-  for (const written of [...(options?.valueFiles ?? []), ...(options?.fileParameters ?? [])]) {
+  const { valueFiles = [], fileParameters = [] } = options ?? {};
+  // Helm's flag `--values` takes a comma for the end of a path, and reads what follows from the chart's folder.
+  const parts = valueFiles.flatMap((file) => file.split(","));
+  for (const written of new Set([...valueFiles, ...parts, ...fileParameters])) {
     const place = placeOf(written, reader);
     if (place.kind === "unknown") {
       into.addWhole(`its value file ${written.slice(0, 200)} cannot be told before rendering`);

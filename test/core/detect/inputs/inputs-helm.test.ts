@@ -35,6 +35,16 @@ describe("Helm", () => {
     expect(await touched({}, values("/envs/{a,b}/v.yaml"), paths)).toEqual(paths.slice(0, 2));
   });
 
+  // With these, Argo CD runs `helm template --values <folder>/envs/a.yaml,../b.yaml`, which read both (Helm 3.15, 3.18 and 4.2).
+  test.each([
+    ["../../envs/a.yaml,../b.yaml", ["envs/a.yaml", "charts/b.yaml"]],
+    ["/envs/a.yaml,../../envs/b.yaml", ["envs/a.yaml", "envs/b.yaml"]],
+    ["../../envs/x/a,b/../c.yaml", ["envs/x/c.yaml"]],
+  ])("value files that commas separate, such as %s, are read each", async (file, paths) => {
+    expect(await touched({}, values(file), [...paths, "envs/z.yaml", "z.yaml"])).toEqual(paths);
+    expect(await wholeReason({}, values(file))).toBeUndefined();
+  });
+
   test("file parameters count like value files", async () => {
     const of = single("charts/web", { helm: { fileParameters: [{ name: "ca", path: "../../certs/ca.pem" }] } });
     expect(await touched({}, of, ["certs/ca.pem", "certs/other.pem"])).toEqual(["certs/ca.pem"]);
