@@ -7,7 +7,7 @@ import type { FixedSource, Side } from "../../model/subject.js";
 import type { Commits } from "../../ports/context.js";
 import type { Snapshot } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
-import { canonicalRepository, isOwnRepository, redactUserInfo, servedByApi } from "../tree/repository-url.js";
+import { canonicalRepository, isOwnRepository, redactUserInfo, refIn, servedByApi } from "../tree/repository-url.js";
 import { buildEnvironment, kustomizeEntries, touchedPaths, touches, withVariables } from "./input-set.js";
 import { inputsAtAny } from "./inputs.js";
 
@@ -317,16 +317,14 @@ function isLong(address: string): boolean {
  * `https://host/owner/name//path?ref=branch`, `host:owner/name` and the like (`NewRepoSpecFromURL` of Kustomize 5), or as a single file.
  */
 function ownPathOf(address: string, change: Branches): string | undefined {
-  const [, written = "", query = ""] = /^(?:git::)?([^?#]*)\??([^#]*)/.exec(address) ?? [];
-  const bare = written.replace(/^(?:git@([\w.-]+)\/|([\w-]+(?:\.[\w-]+)+):(?!\d+\/))/, "git@$1$2:");
+  const [, written = "", query = ""] = /^(?:git::)?([^?#]*)\??([^#]*)/i.exec(address) ?? [];
+  const bare = written.replace(/^(?:[\w-]+@([\w.-]+)\/|([\w-]+(?:\.[\w-]+)+):(?!\d+\/))/, "git@$1$2:");
   // A query may be as long as somebody likes.
   if (bare.length > LONGEST_ADDRESS) return undefined;
   const url = bare.includes("://") || /^[^/]+@/.test(bare) ? bare : `https://${bare}`;
   const parts = url.split("/");
   const file = ownFileOf(parts, change);
-  const options = new URLSearchParams(query);
-  const ref = ["ref", "version"].map((name) => options.get(name) ?? "").find((name) => name !== "") ?? "";
-  if (file !== undefined || !followsBase(ref, change)) return file;
+  if (file !== undefined || !followsBase(refIn(query), change)) return file;
   const ends = endOfRepository(parts, 1, (start) => isOwnRepository(change, start));
   return ends === -1 ? servedByApi(url, change) : cleanPath(...parts.slice(ends + 1));
 }

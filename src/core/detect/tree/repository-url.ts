@@ -75,6 +75,14 @@ export function mayBeAddress(entry: string): boolean {
   return /[:?@]|^[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}\//i.test(entry);
 }
 
+/** The branch or tag that the query of an address names, as Kustomize finds it (`parseQuery` of 5.8.1); empty if it names none. */
+export function refIn(query: string): string {
+  // Go reads nothing of a query with a semicolon or a broken escape, and another `?` as a letter.
+  const isBroken = query.includes(";") || percentDecoded(query) === undefined;
+  const options = new URLSearchParams(isBroken ? "" : `?${query}`);
+  return ["ref", "version"].map((name) => options.get(name) ?? "").find((ref) => ref !== "") ?? "";
+}
+
 const API_FILE = /^(https?:\/\/.+?)\/api\/v4\/projects\/([^/]+)\/repository\/files\/([^/]+)\/raw$/i;
 
 /** The path of a file of the change request's repository that its host's API serves at an address; undefined for other addresses. */

@@ -569,6 +569,19 @@ describe("what a kustomization reads of this repository by its address", () => {
     expect((await detection(order)).notFollowing).toEqual([]);
   });
 
+  // What `NewRepoSpecFromURL` of Kustomize 5.8.1 made of them: the repository, Base, and no ref.
+  test.each([
+    `GIT::${OWN_URL}//Base`,
+    "org-1@git.example.com/acme/deploy//Base",
+    `${OWN_URL}//Base?ref=v1;x`,
+    `${OWN_URL}//Base?ref=v1&submodules=%zz`,
+    `${OWN_URL}//Base??ref=v1`,
+  ])("%s means the default branch", async (address) => {
+    const { notFollowing } = await found(address, "common/cm.yaml");
+    expect(notFollowing).toMatchObject([{ application: "web", byAddress: true }]);
+    expect((await found(address, "docs/x")).notFollowing).toEqual([]);
+  });
+
   test("an address with a password is shown without it", async () => {
     const { notFollowing } = await found(`${OWN_URL.replace("://", "://bot:hunter2@")}//Base`, "common/cm.yaml");
     expect(notFollowing[0]?.reason).toContain(`read ${OWN_URL}//Base by`);
