@@ -89,4 +89,20 @@ describe.each(HOSTS)("a change that hides behind ignoreDifferences on %s", (host
     const one = await bot.open({ [FILE]: map("2") });
     expect(section(bot.lastComment(one), "web")).not.toMatch(/^# Ignored/m);
   });
+
+  test("rules of many fields and a very long name are compared in no time, and in little memory", async () => {
+    let definition = applicationResource("web", { repoURL: "" });
+    const bot = await start(host, RESPECT, {
+      resources: (repoURL) => {
+        const rule = { kind: "ConfigMap", name: "a".repeat(120_000), jsonPointers: Array<string>(20_000).fill("/a") };
+        definition = applicationResource("web", { repoURL, spec: { ignoreDifferences: [rule], ...RESPECT } });
+        return { web: { spec: RESPECT } };
+      },
+    });
+    await bot.argocd.deploy("web");
+    const before = performance.now();
+    const one = await bot.open({ [FILE]: configMap("2"), "argocd/web.yaml": JSON.stringify(definition) });
+    expect(performance.now() - before).toBeLessThan(20_000);
+    expectCounted(bot, one, undefined);
+  });
 });

@@ -12,7 +12,7 @@ import { type ObjectAnswers, readIgnoreRules, withManagedNamespace } from "../di
 import { askedAbout, type TrialOrder, withTrials } from "../diff/live/trial-order.js";
 import { applicationSyncOptions, keyOf } from "../diff/manifest-key.js";
 import { remarked } from "../diff/summarise.js";
-import { type ApplicationSpec, destinationOf, type Manifest, specEqual } from "../model/application.js";
+import { type ApplicationSpec, destinationOf, digestOf, type Manifest, specEqual } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { nextTurn } from "../model/collections.js";
 import { sameCluster } from "../model/effect.js";
@@ -324,10 +324,10 @@ const IGNORED = {
 /** The plan with what a changed definition has a sync do to all objects. The diff knows only those that change. */
 export function withOptions(found: Evaluated | Unevaluated, { head, live }: LiveSubject): Evaluated | Unevaluated {
   if (found.kind === "unevaluated") return found;
-  const [now, before] = [head, live].map(optionsOf);
+  const [now, before] = [optionsOf(head), optionsOf(live)];
   const overwritten = [
-    ...(now?.replaces === true && before?.replaces === false ? [WHOLE] : []),
-    ...(before?.left.every((field) => now?.left.includes(field)) === true ? [] : [IGNORED]),
+    ...(now.replaces && !before.replaces ? [WHOLE] : []),
+    ...([...before.left].every((field) => now.left.has(field)) ? [] : [IGNORED]),
   ];
   const cautions = [...found.diff.cautions, ...overwritten.map(({ what, how }) => `${what}${how}`)];
   const dangers = [...found.diff.dangers, ...overwritten.map(({ what }): Danger => ({ what, pruning: false }))];
@@ -340,12 +340,14 @@ function optionsOf({ spec }: { readonly spec: ApplicationSpec }) {
   const skips = options.includes("ApplyOutOfSyncOnly=true");
   const respects = options.includes("RespectIgnoreDifferences=true");
   const rules = skips || respects ? readIgnoreRules(spec, spec).rules : [];
-  const fields = rules.flatMap(({ jsonPointers, jqPathExpressions, managedFieldsManagers, ...objects }) =>
-    Object.entries({ jsonPointers, jqPathExpressions, managedFieldsManagers }).flatMap(([member, named]) =>
-      named.map((field) => JSON.stringify([objects, member, field])),
-    ),
-  );
-  const left = respects ? [...fields, ...fields.map((one) => `respected ${one}`)] : fields;
+  const fields = rules.flatMap(({ jsonPointers, jqPathExpressions, managedFieldsManagers, ...objects }) => {
+    // A rule may have a long name and many fields.
+    const digest = digestOf(objects);
+    return Object.entries({ jsonPointers, jqPathExpressions, managedFieldsManagers }).flatMap(([member, named]) =>
+      named.map((field) => `${digest} ${member} ${field}`),
+    );
+  });
+  const left = new Set(respects ? [...fields, ...fields.map((one) => `respected ${one}`)] : fields);
   return { replaces: options.includes("Replace=true") && !skips, left };
 }
 
