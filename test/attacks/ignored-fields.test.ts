@@ -1,7 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
+import type { Compute } from "../../src/core/ports/compute.js";
 import { HOSTS, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
 import { section } from "../scenarios/plan-comment.js";
 import { applicationResource, asYaml } from "../scenarios/resources.js";
+import { sharedPool } from "../workers/shared-pool.js";
 
 const RESPECT = { syncPolicy: { syncOptions: ["RespectIgnoreDifferences=true"] } };
 const IGNORED = { ignoreDifferences: [{ kind: "ConfigMap", jsonPointers: ["/data/value"] }] };
@@ -88,6 +90,21 @@ describe.each(HOSTS)("a change that hides behind ignoreDifferences on %s", (host
     const bot = await start(host, { ignoreDifferences: rules, ...RESPECT }, { files: () => ({ [FILE]: map("1") }) });
     const one = await bot.open({ [FILE]: map("2") });
     expect(section(bot.lastComment(one), "web")).not.toMatch(/^# Ignored/m);
+  });
+
+  test("rules of many fields are compared beside the thread that answers everybody, however small the objects are", async () => {
+    const pool = sharedPool();
+    const tasks: string[] = [];
+    const compute = {
+      run(...asked: Parameters<Compute["run"]>) {
+        tasks.push(asked[0].name);
+        return pool.run(...asked);
+      },
+    } as Compute;
+    const rule = { kind: "ConfigMap", jsonPointers: Array.from({ length: 2000 }, (_, at) => `/data/x${at}`) };
+    const bot = await start(host, { ignoreDifferences: [rule], ...RESPECT }, { compute });
+    await bot.open({ [FILE]: configMap("2") });
+    expect(tasks).toContain("diff");
   });
 
   test("rules of many fields and a very long name are compared in no time, and in little memory", async () => {

@@ -169,8 +169,9 @@ function renderedTwice({ base, head, baseNamespace, destinationNamespace }: Diff
 }
 
 /** Characters of foreign content in a comparison. */
-export function sizeOf({ base, head, live, answers }: DiffInput): number {
-  return base.length + head.length + (live?.state.length ?? 0) + sizeOfAnswers(answers);
+export function sizeOf({ base, head, live, answers, ignored }: DiffInput): number {
+  const rules = JSON.stringify(ignored).length;
+  return base.length + head.length + rules + (live?.state.length ?? 0) + sizeOfAnswers(answers);
 }
 
 export function sizeOfAnswers(answers: ObjectAnswers): number {
