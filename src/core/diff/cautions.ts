@@ -13,7 +13,7 @@ import {
   syncHookTypes,
   titleOf,
 } from "./manifest-key.js";
-import { CRD, takenAlong, takenByScaling, typeOf, UNDO, valueAt } from "./taken-along.js";
+import { CRD, takenAlong, takenByScaling, takenWithLabel, typeOf, UNDO, valueAt } from "./taken-along.js";
 
 /** One object on both sides of a difference, normalised; undefined where it does not exist. */
 export interface TwoSides {
@@ -192,7 +192,7 @@ function update(
   const versions = type === CRD ? removedVersions(base, head) : [];
   const cautions = [
     ...replacement(identity, refused, { base, head }, options),
-    ...scaling(identity, base, head),
+    ...losing(identity, base, head),
     ...versions.map((name) => {
       const what = `takes the version ${name} away from ${title}`;
       const why = "Kubernetes refuses that while objects are stored in it, and whoever uses it breaks";
@@ -206,7 +206,12 @@ function update(
   return [];
 }
 
-function scaling(identity: ManifestIdentity, base: JsonObject, head: JsonObject): readonly Caution[] {
+function losing(identity: ManifestIdentity, base: JsonObject, head: JsonObject): readonly Caution[] {
+  const unlabelled = takenWithLabel(identity, base, head);
+  if (unlabelled !== undefined) {
+    const { what, why } = unlabelled;
+    return [dangerous(RANK.replaced, `${what}: ${why}`, what, "lost")];
+  }
   const taken = takenByScaling(identity, base, head);
   if (taken === undefined) return [];
   const title = titleOf(identity);

@@ -1,5 +1,5 @@
 import { isJsonObject, isList, type Json, type JsonObject, stringsIn } from "../model/json.js";
-import type { ManifestIdentity } from "./manifest-key.js";
+import { type ManifestIdentity, titleOf } from "./manifest-key.js";
 
 /** `apps/Deployment`, and `Namespace` without a group. */
 export function typeOf({ group, kind }: ManifestIdentity): string {
@@ -41,6 +41,13 @@ export function takenByScaling(identity: ManifestIdentity, base: JsonObject, hea
   const [before, after] = [replicasOf(base), replicasOf(head)];
   if (!(after < before) || !deletesClaims(identity, head, "whenScaled")) return undefined;
   return `from ${before} to ${after} replicas: the claims of those that go are deleted, ${DATA_GOES}`;
+}
+
+/** What goes because a Secret is no longer a cluster's, as a danger and the end of a sentence; undefined if it stays one. */
+export function takenWithLabel(identity: ManifestIdentity, base: JsonObject, head: JsonObject) {
+  const isCluster = (side: JsonObject) => typeOf(identity) === "Secret" && isLabelled(side, CLUSTER);
+  if (!isCluster(base) || isCluster(head)) return undefined;
+  return { what: `takes the label ${CLUSTER} away from ${titleOf(identity)}`, why: CLUSTER_GOES };
 }
 
 function replicasOf(object: JsonObject): number {

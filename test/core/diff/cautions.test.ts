@@ -301,6 +301,26 @@ test("a StatefulSet that gets fewer replicas may lose the claims of the others",
   expect(diff([set({ replicas: 3 }, "Delete", [])], [set({ replicas: 2 }, "Delete", [])]).cautions).toEqual([]);
 });
 
+test("a cluster's Secret that loses its label takes along what a deleted one does", () => {
+  const cluster = (labels: Readonly<Record<string, string>>) => object("v1/Secret", "eu", {}, { labels });
+  const known = { "argocd.argoproj.io/secret-type": "cluster", env: "prod" };
+  for (const labels of [{ env: "prod" }, { ...known, "argocd.argoproj.io/secret-type": "repository" }]) {
+    const found = diff([cluster(known)], [cluster(labels)]);
+    expect(found.cautions).toEqual([
+      "takes the label argocd.argoproj.io/secret-type=cluster away from Secret guestbook/eu: Argo CD no longer knows that cluster, and ApplicationSets delete the Applications that they generated for it",
+    ]);
+    expect(found.dangers).toEqual([
+      {
+        what: "takes the label argocd.argoproj.io/secret-type=cluster away from Secret guestbook/eu",
+        pruning: false,
+        effect: "lost",
+      },
+    ]);
+  }
+  expect(diff([cluster(known)], [cluster({ ...known, env: "test" })]).cautions).toEqual([]);
+  expect(diff([cluster({})], [cluster(known)]).cautions).toEqual([]);
+});
+
 describe("deletes", () => {
   const FINALIZED = { finalizers: ["resources-finalizer.argocd.argoproj.io"] };
   test.each<[string, Manifest, readonly string[], readonly string[]]>([
