@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import type { FileChanges } from "../../sandbox/forge.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { HostId } from "../../src/names.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
@@ -12,7 +13,7 @@ const setOf = (url: string, elements: readonly string[], options: SetOptions = {
 });
 
 /** `root` has applied a set that makes `shop-de`. */
-function startShops(host: HostId): Promise<Bot> {
+function startShops(host: HostId, files: FileChanges = {}): Promise<Bot> {
   return startBot({
     host,
     applications: [],
@@ -22,6 +23,7 @@ function startShops(host: HostId): Promise<Bot> {
       "shops/de/configmap.yaml": configMap("de", { value: "1" }),
       "shops/it/configmap.yaml": configMap("it", { value: "1" }),
       "shops/fr/configmap.yaml": configMap("fr", { value: "1" }),
+      ...files,
     }),
     prepare: async ({ argocd }, forge) => {
       argocd.addApplication(applicationResource("root", { repoURL: cloneUrlOf(forge), path: "children" }));
@@ -80,6 +82,27 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
     expect(bot.changes()).toEqual([]);
     expect(bot.lastComment(one)).toContain("A sync of `root` would delete `shop-de`, so it waits for that lock");
   });
+  test.each([
+    ["that svc reads from a file", "", 0],
+    ["that only its parent's render tells of", "cr_paths: [argocd/**]\n", 1],
+  ])(
+    "an approval alone deploys no set that loses an application, also where its policy may keep it: one %s",
+    async (_, more, previews) => {
+      const bot = await startShops(host, { ".svc.yaml": `sync_on: approval\nrequire_approval: true\n${more}` });
+      const keeping = { syncPolicy: { applicationsSync: "create-update" } };
+      const one = await bot.open(setOf(cloneUrlOf(bot.forge), ["it"], keeping));
+      const plan = bot.lastComment(one);
+      expect(plan.split("**`shop-de`** (removed)")).toHaveLength(previews + 1);
+      expect(plan).toMatch(
+        /policy create-update .*keeps .*unless the controller of ApplicationSets has a policy of its own/,
+      );
+      await bot.approve(one);
+      expect(bot.changes()).toEqual([]);
+      bot.expectChanges("sync root");
+      await bot.comment(one, "svc sync");
+      expect(running(bot)).toEqual(["root", "shop-de", "shop-it"]);
+    },
+  );
 
   test("that fails keeps its applications as they are", async () => {
     const bot = await startShops(host);

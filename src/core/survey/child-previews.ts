@@ -1,4 +1,4 @@
-import type { ChangedApplicationSet } from "../detect/scan/application-sets.js";
+import { type ChangedApplicationSet, firstOf } from "../detect/scan/application-sets.js";
 import type { RenderedChild, RenderedSet, RenderFacts } from "../diff/diff-task.js";
 import {
   type Application,
@@ -22,7 +22,7 @@ import type { DefinedChild } from "./children.js";
 import type { DrivingSource } from "./driving-right.js";
 import { regenerated } from "./ignored-fields.js";
 import { type PreviewOrder, type Previews, readsOnlyKnown, type Removed, type ShownPreview } from "./previews.js";
-import { policyOf } from "./sets/application-set-notes.js";
+import { policyOf, UNLESS_OVERRULED } from "./sets/application-set-notes.js";
 import {
   changesToPreview,
   previewOrder,
@@ -102,6 +102,7 @@ export async function childPreviews(
   const seen = new Set<string>([
     ...found.subjects.map(({ name }) => name),
     ...applicationSets.flatMap(({ added, changed, removed }) => [...added, ...changed, ...removed]),
+    ...applicationSets.flatMap(({ name, removed }) => removed.map((one) => eventOf(removedBy(name, one)))),
     ...generated.map(({ preview }) => eventOf(preview)),
   ]);
   const deleted = new Set(found.subjects.flatMap(({ kind, name }) => (kind === "deleted" ? [name] : [])));
@@ -141,6 +142,10 @@ export async function childPreviews(
 /** Names what becomes of an application by who does it. */
 function eventOf({ application, origin: { kind, of, change } }: Pick<Preview, "application" | "origin">): string {
   return JSON.stringify([application, kind, of, change]);
+}
+
+function removedBy(set: string, application: ApplicationName) {
+  return { application, origin: { kind: "generated", of: set, change: "removed" } } as const;
 }
 
 function asParent({ preview, facts }: ShownPreview): readonly Parent[] {
@@ -231,35 +236,39 @@ async function belowSet(
   const set: ChangedApplicationSet = { name, sourceFile: undefined, ...sides, alsoIn: [], problem: undefined };
   try {
     const expansion = await expansionOf(rendered, context);
-    const { elsewhere = false } = rendered;
-    const running = new Map((elsewhere ? expansion.base : found.everyApplication).map((one) => [one.name, one]));
-    const owned = elsewhere ? [] : await ownedIfChanged({ base, head }, context);
+    const running = firstOf(rendered.elsewhere ? expansion.base : found.everyApplication);
+    const owned = rendered.elsewhere ? [] : await ownedIfChanged({ base, head }, context);
     const comparison = compareOwned({ base, head, owned, generated: expansion }, running);
-    const changed = head !== undefined && policyOf(head).updates ? comparison.changed : [];
+    const policy = head && policyOf(head);
+    const changed = policy?.updates === true ? comparison.changed : [];
+    const kept = policy?.deletes === false ? comparison.removed.filter((one) => running.has(one)) : [];
     const toPreview = [
+      ...kept.map((one): ChangeToPreview => ({ ...removedBy(name, one), set, head: undefined, base: undefined })),
       ...changesToPreview([{ set, ...expansion, comparison }], running),
       ...changed.flatMap((application): readonly ChangeToPreview[] => {
         const live = running.get(application);
         if (live === undefined) return [];
-        const of = (side: typeof expansion.base) => side.find((one) => one.name === application);
-        const [before, after] = [of(expansion.base), of(expansion.head)];
+        const [before, after] = [expansion.base, expansion.head].map((side) => firstOf(side).get(application));
         // What it generates as before replaces what its policy has left alone so far.
         const isSame = before !== undefined && after !== undefined && specEqual(before.spec, after.spec);
         const origin = { kind: "generated", of: name, change: "changed" } as const;
         return [{ application, origin, set, head: after, base: isSame ? live : before }];
       }),
     ];
+    const why = policy?.deletes === false ? keptBy(policy.name) : rendered.elsewhere && RUNS_ELSEWHERE;
     return toPreview.map((one): FoundBelow => {
       const { application, origin } = one;
       const order = previewOrder(one, found, context);
-      const isHere = !elsewhere || order.kind !== "unread";
-      return { application, origin, order: isHere ? order : { ...order, read: () => Promise.resolve(RUNS_ELSEWHERE) } };
+      const isTold = order.kind === "unread" && why !== undefined;
+      return { application, origin, order: isTold ? { ...order, read: () => Promise.resolve(why) } : order };
     });
   } catch {
     context.signal.throwIfAborted();
     return [];
   }
 }
+
+const keptBy = (policy: string) => `the policy ${policy} of its set keeps it, ${UNLESS_OVERRULED}`;
 
 /** Of this name, Argo CD may have an application of its own. */
 const RUNS_ELSEWHERE =

@@ -122,8 +122,11 @@ function removalNotes(
   if (set.head === undefined) return [`when the ApplicationSet is deleted, ${resources}`];
   const { name, deletes } = policyOf(set.head);
   const kept = `its policy ${name} keeps removed applications: they run on and are no longer updated`;
-  return [deletes ? resources : `${kept}, unless the controller of ApplicationSets has a policy of its own`];
+  return [deletes ? resources : `${kept}, ${UNLESS_OVERRULED}`];
 }
+
+/** Completes what the policy of a set keeps: svc cannot see that of the controller. */
+export const UNLESS_OVERRULED = "unless the controller of ApplicationSets has a policy of its own";
 
 /** Whether the set has given none of them the finalizer with which Argo CD deletes what an application has deployed. */
 function keepResources(
