@@ -59,6 +59,8 @@ const mergeRequestSchema = z.object({
   changes: z
     .object({
       target_branch: z.unknown().optional(),
+      /** All that GitLab before 16.10 tells of another target branch: https://gitlab.com/gitlab-org/gitlab/-/issues/224610 */
+      merge_status: z.unknown().optional(),
       draft: z.object({ previous: z.unknown(), current: z.unknown() }).nullish().catch(undefined),
       /** Newer releases send this when a reviewer requests changes. */
       reviewers: z.unknown().optional(),
@@ -82,7 +84,7 @@ function translateMergeRequest(delivery: string, payload: unknown): Translation 
       if (attributes.oldrev) {
         return { ...origin, kind: "updated", reason: "pushed", pushed: attributes.last_commit?.id };
       }
-      if (changes?.target_branch) return { ...origin, kind: "updated", reason: "retargeted" };
+      if (changes?.target_branch || changes?.merge_status) return { ...origin, kind: "updated", reason: "retargeted" };
       if (changes?.draft?.previous === true && changes.draft.current === false) {
         return { ...origin, kind: "updated", reason: "ready" };
       }

@@ -35,6 +35,13 @@ describe("GitLab's events", () => {
       { ...origin, kind: "updated", reason: "retargeted" },
     ],
     [
+      "target branch changed, from GitLab before 16.10",
+      sample("merge_request.update.no-oldrev.labels", {
+        changes: { labels: undefined, merge_status: { previous: "can_be_merged", current: "unchecked" } },
+      }),
+      { ...origin, kind: "updated", reason: "retargeted" },
+    ],
+    [
       "draft made ready",
       sample("merge_request.update.draft-to-ready"),
       { ...origin, kind: "updated", reason: "ready" },
