@@ -264,6 +264,21 @@ describe("what is a change of the cluster", () => {
     expect(found.resources[0]?.diff).toContain("imagePullSecrets:\n   - name: a\n-  - name: added");
   });
 
+  test.each<[string, Manifest, Manifest, string]>([
+    [
+      "a label",
+      configMap({}, { labels: { "example.com/on": "" } }),
+      configMap({}, { labels: {} }),
+      '+ example.com/on: ""',
+    ],
+    ["all labels", configMap({}, { labels: { on: "" } }), configMap({}), '+ on: ""'],
+    ["a key", configMap({ a: "1", flag: "" }), configMap({ a: "1" }), '+ flag: ""'],
+    ["a custom kind", object("example.com/v1/T", "t", { on: false }), object("example.com/v1/T", "t"), "+ on: false"],
+  ])("an empty value that Kubernetes stores and the cluster has no more: %s", (_, git, live, line) => {
+    const found = liveDiff({ base: [git], head: [git], live: [liveOf(live)] });
+    expect(changedLines(found)).toContain(line);
+  });
+
   test("an amount that is another amount", () => {
     const limits = (memory: string) => deployment({}, {}, { resources: { limits: { memory } } });
     const found = liveDiff({ base: [limits("1Gi")], head: [limits("1G")], live: [liveOf(limits("1024Mi"))] });

@@ -7,6 +7,8 @@ const SERVICE = { ...THING, group: "", kind: "Service" };
 const DEPLOYMENT = { ...THING, group: "apps", kind: "Deployment" };
 
 type Identity = typeof THING;
+
+const EMPTY = { a: {}, b: false, c: [], d: 0, e: "" };
 function merge(
   identity: Identity,
   previous: readonly (JsonObject | undefined)[],
@@ -30,7 +32,7 @@ describe("members", () => {
     ],
     ["kept when nobody of us wrote them", {}, {}, { a: 1 }, { a: 1 }],
     ["of another type", { a: { b: 1 } }, { a: "x" }, { a: { b: 1 } }, { a: "x" }],
-    ["empty and not stored", { a: {}, b: false, c: [], d: 0, e: "" }, { a: {}, b: false, c: [], d: 0, e: "" }, {}, {}],
+    ["empty and gone from a custom kind, which stores them", EMPTY, EMPTY, {}, EMPTY],
     ["empty and new", {}, { a: {} }, {}, { a: {} }],
     ["empty and other than before", { a: true }, { a: false }, {}, { a: false }],
     ["null, which takes away what others wrote", {}, { a: null }, { a: 1, b: 2 }, { b: 2 }],
@@ -47,6 +49,10 @@ describe("members", () => {
     ["with such a name in the head only", {}, { constructor: "x" }, {}, { constructor: "x" }],
   ])("%s", (_, base, head, live, merged) => {
     expect(merge(THING, [base], head, live)).toEqual(merged);
+  });
+
+  test("empty and not stored by a kind of Kubernetes", () => {
+    expect(merge(DEPLOYMENT, [EMPTY], EMPTY, {})).toEqual({});
   });
 });
 

@@ -121,7 +121,9 @@ function mergeMember(place: Place, { previous, head, live, answer }: Versions<Ma
     return mergeValue(place, { previous, head, live, answer: undefined });
   }
   if (live !== undefined) return mergeValue(place, { previous, head, live, answer });
-  if (answer === undefined) return isZero(head) && previous.some((value) => jsonEqual(value, head)) ? undefined : head;
+  if (answer === undefined) {
+    return isUnstored(place, head) && previous.some((value) => jsonEqual(value, head)) ? undefined : head;
+  }
   const nothing = isList(head) ? [] : isJsonObject(head) ? {} : undefined;
   return nothing === undefined ? answer.after : mergeValue(place, { previous, head, live: nothing, answer });
 }
@@ -218,6 +220,14 @@ function isZero(value: Json): boolean {
   if (isList(value)) return value.length === 0;
   if (isJsonObject(value)) return Object.values(value).every((member) => member === undefined || isZero(member));
   return value === false || value === 0 || value === "" || value === null;
+}
+
+const MAPS_OF_TEXTS = /^(?:labels|annotations|matchLabels|nodeSelector|selector|data|binaryData|parameters)$/;
+
+/** Whether Kubernetes leaves out an empty value. It keeps those of custom kinds, texts in maps, and maps that have members. */
+function isUnstored({ identity, path }: Place, value: Json): boolean {
+  if (isCustom(identity.group) || (typeof value === "string" && MAPS_OF_TEXTS.test(path.at(-2) ?? ""))) return false;
+  return isZero(value) && !(isJsonObject(value) && Object.keys(value).length > 0);
 }
 
 const KINDS_OF_AMOUNTS = new Set(["", "apps", "batch"]);
