@@ -1,5 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { stringify } from "yaml";
+import type { Compute } from "../../src/core/ports/compute.js";
+import { inlineCompute } from "../in-memory/inline-compute.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { applicationResource, asYaml, configMap, type ApplicationOptions } from "./resources.js";
@@ -90,9 +92,14 @@ describe.each(HOSTS)("applications that a plan shows and a sync does not deploy,
   test.each([[[CASCADING]], [[]]])(
     "hooks that run when an application goes are named, with finalizers %j",
     async (own) => {
+      const slow: Compute = {
+        run: async (task, input, limits) =>
+          task.name === "removal" ? { kind: "exceeded", limit: "time" } : inlineCompute.run(task, input, limits),
+      };
       const bot = await startBot({
         host,
         applications: ["web", "api"],
+        compute: slow,
         prepare: ({ argocd }, forge) => {
           argocd.removeApplication("web");
           const resource = applicationResource("web", { repoURL: forge.cloneUrl(REPOSITORY) });
@@ -104,6 +111,12 @@ describe.each(HOSTS)("applications that a plan shows and a sync does not deploy,
       const warning = "Argo CD runs hooks of it when it is deleted (PreDelete, PostDelete), which are not shown";
       expect(section(bot.lastComment(one), "web")).toContain(warning);
       expect(section(bot.lastComment(one), "api")).not.toContain("PostDelete");
+      await bot.argocd.deploy("web");
+      const large = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "web", namespace: "guestbook" } };
+      bot.argocd.putLiveObject({ ...large, data: { value: "x".repeat(10_000) } });
+      await bot.comment(one, "svc plan");
+      expect(section(bot.lastComment(one), "web")).toContain("took too long and was stopped");
+      expect(section(bot.lastComment(one), "web")).toContain(warning);
       const away = { kind: "status", status: 403, body: "{}" } as const;
       bot.argocd.faults.add({ path: /\/applications\/web\/managed-resources$/, fault: away });
       await bot.comment(one, "svc plan");

@@ -91,7 +91,7 @@ export async function renderPreview(
     computeIfLarge(compute, diffTask, input, sizeOf(input), limitsOf(context)),
     runChecks(application, { head: after.value, base: before.value }, { reuse: context.automatic }, context),
   ]);
-  if (computed.kind === "exceeded") return tooLarge(computed);
+  if (computed.kind === "exceeded") return failed(name, tooLarge(computed), context);
   const checked = checks.length === 0 ? {} : { checks };
   return { content: { kind: "compared", diff: computed.output.diff, ...checked }, facts: computed.output.facts };
 }
@@ -113,7 +113,8 @@ export async function previewRemoval(live: LiveApplication, context: PreviewSour
     const syncOptions = await syncOptionsOf(live.spec, deployer);
     const input = { state, cascades, hooksAtDeletion, syncOptions, redact, sensitiveKinds };
     const computed = await computeIfLarge(compute, removalTask, input, input.state.length, limitsOf(context));
-    return computed.kind === "exceeded" ? tooLarge(computed) : computed.output;
+    if (computed.kind === "exceeded") throw tooLarge(computed);
+    return computed.output;
   } catch (error) {
     return failed(live.name, error, context, hooksAtDeletion === true ? `. ${RUNS_HOOKS}` : "");
   }
@@ -155,8 +156,8 @@ function limitsOf({ change, signal }: Pick<PreviewSource, "change" | "signal">) 
   return { owner: changeRequestKey(change), deadlineMs: DEADLINE_MS, signal };
 }
 
-function tooLarge({ limit }: Extract<Computed<never>, { kind: "exceeded" }>): Previewed {
-  return { content: { kind: "failed", reason: `comparing its objects ${tooMuch(limit)}` }, facts: undefined };
+function tooLarge({ limit }: Extract<Computed<never>, { kind: "exceeded" }>): NotPreviewed {
+  return new NotPreviewed(`comparing its objects ${tooMuch(limit)}`);
 }
 
 interface RemovalInput
