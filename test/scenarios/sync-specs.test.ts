@@ -244,37 +244,41 @@ describe.each(HOSTS)("a sync of a changed definition on %s", (host) => {
     expect(bot.liveValue("ext")).toBe("v2");
   });
 
-  test("of several sources only those of this repository on the base branch get the head commit, by their positions", async () => {
-    const bot = await startBot({
-      host,
-      applications: ["api", "web"],
-      resources: (repoURL) => ({
-        web: {
-          spec: {
-            source: undefined,
-            sources: [
-              { repoURL: repoURL.replace(REPOSITORY, CHARTS), path: "ext", targetRevision: "main" },
-              { repoURL, path: "apps/web", targetRevision: "main" },
-              { repoURL, path: "apps/pinned", targetRevision: "release" },
-            ],
+  test.each(["v3.5.1", "v3.2.6", "v2.13.9"])(
+    "of several sources only those of this repository on the base branch get the head commit, by their positions: %s",
+    async (version) => {
+      const bot = await startBot({
+        host,
+        argocd: { version },
+        applications: ["api", "web"],
+        resources: (repoURL) => ({
+          web: {
+            spec: {
+              source: undefined,
+              sources: [
+                { repoURL: repoURL.replace(REPOSITORY, CHARTS), path: "ext", targetRevision: "main" },
+                { repoURL, path: "apps/web", targetRevision: "main" },
+                { repoURL, path: "apps/pinned", targetRevision: "release" },
+              ],
+            },
           },
+        }),
+        files: () => ({ "apps/pinned/configmap.yaml": configMap("pinned", { value: "1" }) }),
+        prepare: async (_world, forge) => {
+          await forge.createRepository(CHARTS, { "ext/configmap.yaml": configMap("ext", { value: "main" }) });
+          await forge.pushToBranch(REPOSITORY, "release", {});
         },
-      }),
-      files: () => ({ "apps/pinned/configmap.yaml": configMap("pinned", { value: "1" }) }),
-      prepare: async (_world, forge) => {
-        await forge.createRepository(CHARTS, { "ext/configmap.yaml": configMap("ext", { value: "main" }) });
-        await forge.pushToBranch(REPOSITORY, "release", {});
-      },
-    });
-    const one = await bot.open({
-      "apps/web/configmap.yaml": configMap("web", { value: "2" }),
-      "apps/pinned/configmap.yaml": configMap("pinned", { value: "2" }),
-    });
-    bot.expectChanges("sync web");
-    await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("✅ succeeded");
-    const { revisions } = bot.argocd.application("web")?.status.operationState?.syncResult ?? {};
-    expect(revisions?.map((revision) => revision === bot.seen(one).headRevision)).toEqual([false, true, false]);
-    expect(["ext", "web", "pinned"].map((name) => bot.liveValue(name))).toEqual(["main", "2", "1"]);
-  });
+      });
+      const one = await bot.open({
+        "apps/web/configmap.yaml": configMap("web", { value: "2" }),
+        "apps/pinned/configmap.yaml": configMap("pinned", { value: "2" }),
+      });
+      bot.expectChanges("sync web");
+      await bot.comment(one, "svc sync");
+      expect(bot.lastComment(one)).toContain("✅ succeeded");
+      const { revisions } = bot.argocd.application("web")?.status.operationState?.syncResult ?? {};
+      expect(revisions?.map((revision) => revision === bot.seen(one).headRevision)).toEqual([false, true, false]);
+      expect(["ext", "web", "pinned"].map((name) => bot.liveValue(name))).toEqual(["main", "2", "1"]);
+    },
+  );
 });

@@ -61,13 +61,25 @@ async function operationFor(call: Call, application: Application, request: SyncR
   const multi = isMultiSource(spec);
   return {
     sync: {
-      ...(multi ? { sources, revisions } : { revision: revisions[0] ?? "", source: sources[0] }),
+      ...(multi
+        ? { sources: storedSources(call.world.options.version, sources, asked), revisions }
+        : { revision: revisions[0] ?? "", source: sources[0] }),
       ...zeroless({ dryRun: request.dryRun, prune: request.prune, syncOptions }),
     },
     initiatedBy: { username: accountOf(call).name },
     ...(request.infos === undefined || request.infos.length === 0 ? {} : { info: request.infos }),
     retry: zeroless(request.retryStrategy ?? spec.syncPolicy?.retry ?? {}),
   };
+}
+
+/** Before v3.3 the sources of an operation follow the commits that it was asked for. */
+function storedSources(
+  version: string,
+  sources: ReturnType<typeof sourcesOf>,
+  asked: readonly (string | undefined)[],
+): ReturnType<typeof sourcesOf> {
+  if (!/^v(?:2|3\.[0-2])\./.test(version)) return sources;
+  return sources.map((source, index) => ({ ...source, targetRevision: asked[index] ?? source.targetRevision }));
 }
 
 function autoSyncRefusal(spec: Application["spec"], index: number, revision: string): string {

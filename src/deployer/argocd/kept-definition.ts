@@ -22,9 +22,9 @@ import { ArgoCdFailure } from "./argocd-failure.js";
  */
 export function areSourcesOf(
   { syncResult }: Pick<OperationState, "syncResult">,
-  { application: { spec }, readLater }: SyncLookup,
+  { application: { spec }, at, readLater }: SyncLookup,
 ): boolean {
-  const deployed = isMultiSource(spec) ? syncResult?.sources : syncResult?.source;
+  const deployed = isMultiSource(spec) ? asConfigured(syncResult?.sources, spec, at) : syncResult?.source;
   if (deployed === undefined || deployed === null || isHydrated(spec)) return true;
   const identities = (sources: readonly unknown[]) =>
     sources.map((one, index) => {
@@ -38,6 +38,20 @@ export function areSourcesOf(
   // Argo CD writes the result with a merge patch, which drops nulls (`setOperationState` in controller/appcontroller.go).
   const stored = withoutNulls(deployed as Json);
   return specEqual({ [name]: stored }, { [name]: withoutNulls(asStored(planned, stored)) });
+}
+
+/**
+ * Sources with the target revisions of the definition. Before v3.3 Argo CD replaced those of several sources by the commits that a
+ * sync asks for, in its operation alone (`resolveSourceRevisions` in `server/application/application.go`).
+ */
+function asConfigured(deployed: unknown, spec: ApplicationSpec, at: SyncLookup["at"]): unknown {
+  const configured = rawSources(spec);
+  if (!Array.isArray(deployed)) return deployed;
+  return deployed.map((one: unknown, index) => {
+    const pin = at === "target" ? undefined : at.find(({ position }) => position === index + 1);
+    if (!isJsonObject(one) || one.targetRevision !== pin?.revision) return one;
+    return { ...one, targetRevision: configured[index]?.targetRevision ?? "" };
+  });
 }
 
 /** What somebody may write into a source. All Argo CDs that svc supports store these; others have to be there to count. */
