@@ -106,4 +106,22 @@ describe("events of provider A and provider B", () => {
     expect(bot.answers(one)).toHaveLength(1);
     expect(planned(bot.lastComment(one))).toEqual(["web"]);
   });
+
+  test.each(["hosta", "hostb"] as const)(
+    "%s: a head that the host does not show yet is looked for again",
+    async (host) => {
+      const bot = await startBot({ host });
+      const one = await bot.open(changeOf(["web"]));
+      const shown = /\/(?:pulls|merge_requests)\/\d+$/;
+      const read = bot.forge.requests.findLast(({ method, path }) => method === "GET" && shown.test(path));
+      const before = await fetch(`${bot.forge.url}${read?.path ?? ""}`, {
+        headers: { authorization: read?.authorization ?? "" },
+      });
+      const headers = { "content-type": "application/json" };
+      const fault = { kind: "status", status: 200, body: await before.text(), headers } as const;
+      bot.forge.faults.add({ method: "GET", path: shown, times: 3, fault });
+      await bot.push(one, changeOf(["web", "api"], "3"));
+      expect(planned(bot.lastComment(one))).toEqual(["api", "web"]);
+    },
+  );
 });

@@ -57,7 +57,7 @@ interface EventOrigin {
 interface ChangeUpdated {
   readonly kind: "updated";
   readonly reason: "opened" | "reopened" | "pushed" | "ready" | "retargeted";
-  /** The pushed head, if the event names it. svc only fetches it early: it plans the head that the host's API reports. */
+  /** The pushed head, if the event names it. svc fetches it early, and waits for some seconds until the host's API reports it: that head is planned. */
   readonly pushed?: Revision | undefined;
 }
 

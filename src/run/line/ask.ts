@@ -34,7 +34,7 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
       return { kind: "command", command, by, stage: id, commentId: undefined, found: undefined, access: "unknown" };
     }
     case "updated":
-      return AUTOPLAN;
+      return { ...AUTOPLAN, pushed: event.pushed };
     case "plan-wanted":
       return { ...AUTOPLAN, wanted: true };
     case "commented":

@@ -57,10 +57,10 @@ export async function fetchPushed(
 }
 
 /** Reads the change request; tells nothing of a failure before an earlier deployment is looked up. @throws {NotRecovered} */
-export async function readFirst(ref: ChangeRequestRef, run: Run): Promise<ChangeRequest> {
+export async function readFirst(asked: Answerable, ref: ChangeRequestRef, run: Run): Promise<ChangeRequest> {
   const { ticket } = run;
   try {
-    return await findToldOf(ref, run);
+    return await findToldOf(ref, asked.kind === "autoplan" ? asked.pushed : undefined, run);
   } catch (cause) {
     if (!ticket.again || !(cause instanceof HostFailure) || isFinal(cause)) throw cause;
     const notes = await ticket.journal.read().catch(() => undefined);
@@ -131,11 +131,19 @@ export async function withFreshFacts<T>(work: () => Promise<T>): Promise<T> {
 
 const FIND_PAUSES_MS = [1000, 2000, 4000];
 
-/** Reads a change request of which its host told. A host may do so some seconds before it finds the change request itself. */
-async function findToldOf(ref: ChangeRequestRef, { host, clock, signal }: Run): Promise<ChangeRequest> {
+/**
+ * Reads a change request of which its host told. A host may do so some seconds before it finds the change request itself, or shows
+ * the head that was pushed. Another head by then is a newer one.
+ */
+async function findToldOf(
+  ref: ChangeRequestRef,
+  pushed: Revision | undefined,
+  { host, clock, signal }: Run,
+): Promise<ChangeRequest> {
   for (const pause of FIND_PAUSES_MS) {
     try {
-      return await host.getChangeRequest(ref, signal);
+      const change = await host.getChangeRequest(ref, signal);
+      if (change.headRevision === (pushed ?? change.headRevision)) return change;
     } catch (error) {
       if (!isUnknownYet(error)) throw error;
     }

@@ -46,7 +46,7 @@ async function obey(asked: Answerable, ref: ChangeRequestRef, given: Run): Promi
 }
 
 async function carryOut(asked: Answerable, ref: ChangeRequestRef, run: Run): Promise<CarriedOut> {
-  const change = await readFirst(ref, run);
+  const change = await readFirst(asked, ref, run);
   announcePlan(asked, change, run);
   run.attempt.found(change);
   const given = withPresentAccess(asked, ref, change);

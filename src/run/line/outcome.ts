@@ -2,6 +2,7 @@ import type { Present } from "../../comments/present.js";
 import type { Guess } from "../../core/commands/selection.js";
 import type { Settled } from "../../core/deploy/settle-records.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
+import type { Revision } from "../../core/model/brand.js";
 import type { ChangeRequest, User } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
 import type { FoundComment, HeadApproved } from "../../core/model/event.js";
@@ -43,6 +44,8 @@ export interface Autoplan {
   readonly turn?: Turn;
   /** A command led to it: the same holds. */
   readonly wanted?: true;
+  /** The head that the event of a push names. */
+  readonly pushed?: Revision | undefined;
   /** An approval lifts what the plan before withheld, which repositories without `autoplan` have on command. */
   readonly lifted?: true;
   readonly by: undefined;
