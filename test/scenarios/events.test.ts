@@ -114,9 +114,11 @@ describe("events of provider A and provider B", () => {
       const one = await bot.open(changeOf(["web"]));
       const shown = /\/(?:pulls|merge_requests)\/\d+$/;
       const read = bot.forge.requests.findLast(({ method, path }) => method === "GET" && shown.test(path));
+      const authorization = read?.authorization ?? "";
       const before = await fetch(`${bot.forge.url}${read?.path ?? ""}`, {
-        headers: { authorization: read?.authorization ?? "" },
+        headers: host === "hosta" ? { authorization } : { "private-token": authorization },
       });
+      expect(before.status).toBe(200);
       const headers = { "content-type": "application/json" };
       const fault = { kind: "status", status: 200, body: await before.text(), headers } as const;
       bot.forge.faults.add({ method: "GET", path: shown, times: 3, fault });
