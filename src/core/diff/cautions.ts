@@ -331,7 +331,10 @@ const IMMUTABLE: Readonly<Record<string, readonly string[]>> = {
   "apps/Deployment": ["spec.selector"],
   "apps/ReplicaSet": ["spec.selector"],
   "apps/StatefulSet": ["spec.selector", "spec.serviceName", "spec.podManagementPolicy", "spec.volumeClaimTemplates"],
-  "batch/Job": ["spec.selector", "spec.template", "spec.completions", "spec.completionMode"],
+  "batch/Job": [
+    ...["spec.selector", "spec.template", "spec.completions", "spec.completionMode", "spec.backoffLimitPerIndex"],
+    ...["spec.managedBy", "spec.podFailurePolicy", "spec.successPolicy"],
+  ],
   "/Secret": ["type"],
   "storage.k8s.io/StorageClass": ["provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"],
   "rbac.authorization.k8s.io/RoleBinding": ["roleRef"],
@@ -355,9 +358,10 @@ function refusedChanges(identity: ManifestIdentity, base: JsonObject, head: Json
   const fixed = (IMMUTABLE[type] ?? []).filter(differs);
   switch (type) {
     case "/Service":
-      return clusterIpChange(base, head);
+      return serviceChanges(base, head);
+    case "/PersistentVolume":
     case "/PersistentVolumeClaim":
-      return claimChanges(base, head, differs);
+      return volumeChanges(type, base, head, differs);
     case "/ConfigMap":
     case "/Secret":
       return [
@@ -366,28 +370,36 @@ function refusedChanges(identity: ManifestIdentity, base: JsonObject, head: Json
       ];
     case "batch/Job":
       // An indexed Job can be resized together with its parallelism.
-      return valueAt(head, "spec.completionMode") === "Indexed"
-        ? fixed.filter((path) => path !== "spec.completions")
-        : fixed;
+      return fixed.filter((path) => path !== "spec.completions" || valueAt(head, "spec.completionMode") !== "Indexed");
     default:
       return fixed;
   }
 }
 
-/** A member that the head leaves out keeps its value. An ExternalName Service has none. */
-function clusterIpChange(base: JsonObject, head: JsonObject): readonly string[] {
-  const path = "spec.clusterIP";
-  const wanted = valueAt(head, path) ?? "";
-  const external = [base, head].some((side) => valueAt(side, "spec.type") === "ExternalName");
-  return wanted === "" || external || jsonEqual(wanted, valueAt(base, path)) ? [] : [path];
+/** An address that the head leaves out stays. An ExternalName Service has none. The class is that of a load balancer. */
+function serviceChanges(base: JsonObject, head: JsonObject): readonly string[] {
+  const wanted = valueAt(head, "spec.clusterIP") ?? "";
+  const types = [valueAt(base, "spec.type"), valueAt(head, "spec.type")];
+  const differs = (path: string) => !jsonEqual(valueAt(base, path) ?? null, valueAt(head, path) ?? null);
+  return [
+    ...(wanted === "" || types.includes("ExternalName") ? [] : ["spec.clusterIP"]),
+    ...(types.every((type) => type === "LoadBalancer") ? ["spec.loadBalancerClass"] : []),
+  ].filter(differs);
 }
 
 const GROWING = "spec.resources.requests.storage";
-const CHANGEABLE = new Set(["resources", "volumeAttributesClassName"]);
+const CHANGEABLE: Readonly<Record<string, RegExp>> = {
+  "/PersistentVolumeClaim": /^(?:resources|volumeAttributesClassName)$/,
+  "/PersistentVolume": /^(?:accessModes|capacity|claimRef|mountOptions|persistentVolumeReclaim\w+|storageClassName)$/,
+};
 
-function claimChanges(base: JsonObject, head: JsonObject, differs: (path: string) => boolean): readonly string[] {
+type Differs = (path: string) => boolean;
+/** An affinity to nodes can be added once. */
+function volumeChanges(type: string, base: JsonObject, head: JsonObject, differs: Differs): readonly string[] {
   const members = [base, head].flatMap(({ spec }) => (isJsonObject(spec) ? Object.keys(spec) : []));
-  const fixed = [...new Set(members)].filter((member) => !CHANGEABLE.has(member)).map((member) => `spec.${member}`);
-  const growth = compareQuantities(valueAt(head, GROWING), valueAt(base, GROWING));
-  return [...fixed.filter(differs), ...(growth !== undefined && growth < 0 ? [`${GROWING} to a smaller size`] : [])];
+  const isAdded = (member: string) => member === "nodeAffinity" && valueAt(base, "spec.nodeAffinity") === undefined;
+  const fixed = [...new Set(members)].filter((member) => CHANGEABLE[type]?.test(member) !== true && !isAdded(member));
+  const changed = fixed.map((member) => `spec.${member}`).filter(differs);
+  const isSmaller = (compareQuantities(valueAt(head, GROWING), valueAt(base, GROWING)) ?? 0) < 0;
+  return isSmaller ? [...changed, `${GROWING} to a smaller size`] : changed;
 }

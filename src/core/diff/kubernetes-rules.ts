@@ -270,6 +270,7 @@ const DEFAULTS: Readonly<Record<string, JsonObject>> = {
   "/Service spec": { type: "ClusterIP", sessionAffinity: "None", internalTrafficPolicy: "Cluster" },
   "/Service spec.ports.[]": { protocol: "TCP" },
   "/Secret ": { type: "Opaque" },
+  "/PersistentVolume spec": { volumeMode: "Filesystem", persistentVolumeReclaimPolicy: "Retain" },
   "/PersistentVolumeClaim spec": { volumeMode: "Filesystem" },
   "storage.k8s.io/StorageClass ": { reclaimPolicy: "Delete", volumeBindingMode: "Immediate" },
   "scheduling.k8s.io/PriorityClass ": { preemptionPolicy: "PreemptLowerPriority" },

@@ -8,6 +8,7 @@ const CRD = "apiextensions.k8s.io/v1/CustomResourceDefinition";
 const UNDO = "the sync will fail. Undo the change, or give it another name: replacing it would delete what it holds";
 const crd = (spec: Manifest) => object(CRD, "things.example.com", { spec });
 const claim = (spec: Manifest) => object("v1/PersistentVolumeClaim", "data", { spec });
+const volume = (spec: Manifest) => object("v1/PersistentVolume", "disk", { spec });
 const job = (spec: Manifest, annotations: Manifest = {}) =>
   object("batch/v1/Job", "migrate", { spec }, Object.keys(annotations).length === 0 ? {} : { annotations });
 
@@ -127,6 +128,24 @@ describe("changes that Kubernetes refuses", () => {
       "spec.resources.requests.storage to a smaller size of PersistentVolumeClaim guestbook/data",
     ],
     [
+      "the failure policy of a Job",
+      job({ podFailurePolicy: 1 }),
+      job({}),
+      "spec.podFailurePolicy of batch/Job guestbook/migrate",
+    ],
+    [
+      "the class of a load balancer",
+      object("v1/Service", "web", { spec: { type: "LoadBalancer" } }),
+      object("v1/Service", "web", { spec: { type: "LoadBalancer", loadBalancerClass: "a/b" } }),
+      "spec.loadBalancerClass of Service guestbook/web",
+    ],
+    [
+      "the source and the nodes of a volume",
+      volume({ nfs: { path: "/a" }, nodeAffinity: 1, storageClassName: "a" }),
+      volume({ nfs: { path: "/b" }, storageClassName: "b" }),
+      "spec.nfs, spec.nodeAffinity of PersistentVolume disk",
+    ],
+    [
       "data of an immutable ConfigMap",
       object("v1/ConfigMap", "c", { immutable: true, data: { a: "1" } }),
       object("v1/ConfigMap", "c", { immutable: true, data: { a: "2" } }),
@@ -157,7 +176,7 @@ describe("changes that Kubernetes refuses", () => {
       "spec.scope of apiextensions.k8s.io/CustomResourceDefinition things.example.com",
     ],
   ])("%s", (_, base, head, what) => {
-    const cure = /PersistentVolumeClaim|CustomResourceDefinition/.test(what) ? UNDO : CURE;
+    const cure = /PersistentVolume|CustomResourceDefinition/.test(what) ? UNDO : CURE;
     expect(diff([base], [head]).cautions).toEqual([`Kubernetes refuses to change ${what}: ${cure}`]);
   });
 
@@ -193,12 +212,23 @@ describe("changes that Kubernetes refuses", () => {
       object("v1/Service", "a", { spec: {} }),
     ],
     [
+      "the class of a Service that becomes a load balancer",
+      object("v1/Service", "a", { spec: {} }),
+      object("v1/Service", "a", { spec: { type: "LoadBalancer", loadBalancerClass: "a/b" } }),
+    ],
+    [
       "parallelism of an indexed Job",
       job({ completionMode: "Indexed", completions: 1 }),
       job({ completionMode: "Indexed", completions: 2 }),
     ],
   ])("%s is none of them", (_, base, head) => {
     expect(diff([base], [head])).toMatchObject({ updated: 1, cautions: [] });
+  });
+
+  test("what may change of a volume is only called out", () => {
+    const changed = { volumeMode: "Filesystem", nodeAffinity: 1, mountOptions: ["hard"], capacity: { storage: "2Gi" } };
+    const { cautions } = diff([volume({ capacity: { storage: "1Gi" } })], [volume(changed)]);
+    expect(cautions).toEqual(["changes PersistentVolume disk"]);
   });
 
   test("a larger claim is only called out", () => {
@@ -259,6 +289,16 @@ describe("replacements", () => {
     expect(diff([claim({})], [grown]).cautions).toEqual([
       "deletes PersistentVolumeClaim guestbook/data and creates it anew (Force=true): its data is lost unless the volume's reclaim policy is Retain",
     ]);
+  });
+
+  test("a volume whose source changes is deleted with Force=true", () => {
+    const at = (path: string) => withOption(volume({ nfs: { path } }), "Force=true");
+    expect(diff([at("/a")], [at("/b")])).toMatchObject({
+      cautions: [
+        "deletes PersistentVolume disk and creates it anew (Force=true) since Kubernetes refuses to change spec.nfs: its data may be lost, as its reclaim policy says",
+      ],
+      dangers: [{ what: "deletes and recreates PersistentVolume disk", pruning: false, effect: "lost" }],
+    });
   });
 
   test("Argo CD updates a definition or a Namespace that says Replace=true, whatever else it says", () => {
