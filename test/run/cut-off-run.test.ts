@@ -147,6 +147,13 @@ function stopsWhereItCan({ host }: CutWorld): void {
   };
 }
 
+/** The numbers of the change requests that are to be brought up to date within a minute. */
+async function markedIn({ clock, stores }: CutWorld): Promise<readonly number[]> {
+  const now = clock.now().getTime();
+  const marks = await stores.marks.take(new Date(now + 61_000), new Date(now + 120_000), 10);
+  return marks.map(({ change }) => change.number);
+}
+
 const titles = (comments: readonly string[]) => comments.map((body) => /^## svc (\w+)/m.exec(body)?.[1] ?? body);
 
 test.each(["before", "after"] as const)(
@@ -218,6 +225,21 @@ test.each([
   },
 );
 
+test("what a sync did is shown with the mistakes of a file that broke before it went on", async () => {
+  const world = new CutWorld();
+  const number = world.open(BOTH);
+  await world.says(number, "svc plan");
+  const files = world.repositories.filesAt(world.repositories.tip("main"));
+  await world.cutOff(
+    world.comment(number, "svc sync -a web"),
+    { at: world.deployer, method: "sync", when: "after" },
+    { meanwhile: () => world.repositories.commit("main", withChanges(files, { ".svc.yaml": "stages: [" })) },
+  );
+  const [shown, answer] = world.host.commentsOf(number);
+  expect(answer).toContain("✅ succeeded");
+  expect(shown).toContain("Fix `.svc.yaml` and push.");
+});
+
 test("what a sync did is shown later if the rules cannot be read when it is answered", async () => {
   const world = new CutWorld();
   const number = world.open(BOTH);
@@ -230,9 +252,7 @@ test("what a sync did is shown later if the rules cannot be read when it is answ
     { meanwhile: () => (world.repositories.open = away) },
   );
   expect(titles(world.host.commentsOf(number))).toEqual(["Plan", "Sync"]);
-  const now = world.clock.now().getTime();
-  const marks = await world.stores.marks.take(new Date(now + 61_000), new Date(now + 120_000), 10);
-  expect(marks.map(({ change }) => change.number)).toContain(number);
+  expect(await markedIn(world)).toContain(number);
 });
 
 test("what another one deployed after a part of the sync had succeeded stays recorded", async () => {
@@ -1536,6 +1556,8 @@ test("a result that was recorded before its answer ended the processes is the an
   await journal.write({ result: { kind: "unlocked", released: [WEB], notHeld: [], left: [], next: [] } });
   await world.handle(world.comment(number, "svc unlock"), given(journal));
   expect(titles(world.host.commentsOf(number))).toEqual(["Unlock"]);
+  // What it shows is brought up to date by an event of its own.
+  expect(await markedIn(world)).toEqual([number]);
 });
 
 test.each(["closed", "merged"] as const)(

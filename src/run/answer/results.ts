@@ -6,6 +6,7 @@ import { hostAddresses } from "../../config/server/server.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import { type ConfirmedMerge, confirmMerge } from "../../core/commands/merge.js";
 import { endStages } from "../../core/commands/next-stage.js";
+import type { ApplicationName } from "../../core/model/brand.js";
 import {
   type ChangeRequest,
   changeRequestKey,
@@ -31,16 +32,10 @@ import { setCommitStatus } from "./status.js";
 
 /** Posts what a sync did, updates the commit statuses that it changed, and merges if nothing is left to do. */
 async function replyToSync(result: CommandResultOf<"synced">, answer: Answer): Promise<boolean> {
-  const { finished, change, run, advised } = answer;
-  const { settings } = finished;
   await answer.post();
-  if (change.state !== "open") {
-    await showClosed(change, run);
-  } else if (settings !== undefined && !result.dryRun) {
-    const rejected = result.applications.filter(({ kind }) => kind === "rejected");
-    const justFailed = rejected.map(({ application }) => application);
-    await show(change, { settings, justFailed, reviewed: advised.reviewed }, run);
-  }
+  const rejected = result.applications.filter(({ kind }) => kind === "rejected");
+  const justFailed = rejected.map(({ application }) => application);
+  if (!result.dryRun || answer.change.state !== "open") await showLeft(answer, justFailed);
   if (result.merge !== undefined) await merge(result, answer);
   return true;
 }
@@ -377,14 +372,19 @@ async function postIfInTime({ post, posting: { urgency }, run }: Answer): Promis
   }
 }
 
-async function postWithStatus({ post, finished, change, run, advised: { reviewed } }: Answer): Promise<true> {
-  const { settings, problems } = finished;
-  await post();
-  if (change.state !== "open") await showClosed(change, run);
-  else if (settings !== undefined) await show(change, { settings, problems, reviewed }, run);
+async function postWithStatus(answer: Answer): Promise<true> {
+  await answer.post();
+  await showLeft(answer);
   return true;
 }
 
-async function showClosed(change: ChangeRequest, run: Run): Promise<void> {
-  await showEnd(change, await run.deployments.ofChange(change, leavesOut(run.log)), run);
+/** Shows what a command left behind: later, if its settings could not be read. */
+async function showLeft(
+  { finished: { settings, problems }, change, run, advised: { reviewed } }: Answer,
+  justFailed: readonly ApplicationName[] = [],
+): Promise<void> {
+  if (change.state !== "open") {
+    await showEnd(change, await run.deployments.ofChange(change, leavesOut(run.log)), run);
+  } else if (settings === undefined) await run.publisher.mark(change);
+  else await show(change, { settings, problems, justFailed, reviewed }, run);
 }

@@ -23,7 +23,7 @@ import {
   NotServed,
 } from "../../core/model/errors.js";
 import type { CommandResultOf } from "../../core/model/result.js";
-import type { Settings } from "../../core/model/settings.js";
+import type { Reloaded } from "../../core/ports/context.js";
 import { leavesOut } from "../../core/ports/log.js";
 import { wrapPort } from "../../observe/wrap-port.js";
 import { advise } from "../answer/answer.js";
@@ -92,11 +92,10 @@ async function resume(asked: Answerable, change: ChangeRequest, run: Run): Promi
   if (result?.kind === "synced" && result.merge !== undefined) {
     const opened = await openChange(change, run);
     const resumed = await resumeSynced(result, commandContext(asked, change, opened, run));
-    return { kind: "finished", result: resumed, settings: opened.settings, settled: [], recorded: true };
+    return { kind: "finished", result: resumed, ...opened, settled: [], recorded: true };
   }
   if (result !== undefined) {
-    const settings = await settingsIfReadable(change, run);
-    return { kind: "finished", result, settings, settled: [], recorded: true };
+    return { kind: "finished", result, ...(await openIfReadable(change, run)), settled: [], recorded: true };
   }
   const { command } = asked;
   if (command === undefined || !isDeploying(command) || started.length + skipped.length === 0) {
@@ -107,16 +106,15 @@ async function resume(asked: Answerable, change: ChangeRequest, run: Run): Promi
   const resumed = await resumeDeployment(command, notes, commandContext(asked, change, opened, run), isLate);
   // A command that starts over has given back what it took.
   if (resumed === undefined) run.attempt.takenBefore = undefined;
-  return resumed && { kind: "finished", result: resumed, settings: opened.settings, settled: [] };
+  return resumed && { kind: "finished", result: resumed, ...opened, settled: [] };
 }
 
-/** The settings for what is shown: the recorded result is answered without them, and the rest is brought up to date later. */
-async function settingsIfReadable(change: ChangeRequest, run: Run): Promise<Settings | undefined> {
+/** The rules for what is shown: the recorded result is answered without them, and the rest is brought up to date later. */
+async function openIfReadable(change: ChangeRequest, run: Run): Promise<Reloaded | undefined> {
   try {
-    return (await openChange(change, run)).settings;
+    return await openChange(change, run);
   } catch (error) {
     run.log.warn({ err: error }, "could not read the settings; plan and commit status are updated later");
-    await run.publisher.retry(change);
     return undefined;
   }
 }
