@@ -167,9 +167,9 @@ function paragraphsOf(
             "\n\n",
           ),
         ),
-        refusal.others.length > 0 || refusal.applications.some(({ differs }) => differs !== undefined)
-          ? narrower(refusal.others, words, command)
-          : "Nothing was deployed.",
+        refusal.applications.some(({ differs }) => differs !== undefined)
+          ? narrower(refusal.others, words, command, true)
+          : narrower(refusal.others, words, command) || "Nothing was deployed.",
       ];
     case "unread-files":
       return unreadText(refusal.files, words);

@@ -651,6 +651,19 @@ describe("the refusals", () => {
     expect(answered({ kind: "refused", refusal, next })).toEqual(answered({ kind: "refused", refusal }));
   });
 
+  test.each<Refusal>([
+    { reason: "not-deployable", applications: [{ application: web, reason: "no right" }], others: [api] },
+    {
+      reason: "stale",
+      applications: [{ application: web, planFailure: undefined, differs: "it moved" }],
+      others: [api],
+    },
+  ])("%j says once that nothing was deployed", (refusal) => {
+    const text = answered({ kind: "refused", refusal }).join("");
+    expect(text).toContain("To continue with the others");
+    expect(text.match(/Nothing was deployed/g)).toHaveLength(1);
+  });
+
   test.each<[Refusal, string]>([
     [
       { reason: "stale", applications: [{ application: web, planFailure: undefined, moved: undefined }], others: [] },
