@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../src/core/model/brand.js";
-import { StoredValueUnreadable } from "../../src/core/model/errors.js";
+import { type OnUnreadable, StoredValueUnreadable } from "../../src/core/model/errors.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { changeOf } from "./resources.js";
@@ -152,6 +152,22 @@ describe.each(HOSTS)("lock transitions on %s", (host) => {
     expect(bot.lastComment(one)).toContain("No applications are locked by this PR. Run the plan command first.");
     await bot.comment(two, "svc plan", "bo");
     expect(await bot.locked(two)).toEqual(["web"]);
+  });
+
+  test("a queue of another application that cannot be read keeps nobody from planning and unlocking", async () => {
+    const bot = await startBot({ host });
+    const damaged = new StoredValueUnreadable("of another version");
+    const list = async (skip?: OnUnreadable) => {
+      if (skip === undefined) throw damaged;
+      skip(damaged);
+      return [];
+    };
+    Object.assign(bot.stores.waiting, { list });
+    const one = await bot.open(changeOf(["web"]));
+    expect(bot.lastComment(one)).toContain("**Changes:** 0 to create, 1 to update");
+    await bot.comment(one, "svc unlock");
+    expect(bot.lastComment(one)).toContain("Released: `web`.");
+    expect(await bot.locked(one)).toEqual([]);
   });
 
   test("a plan that is refused, since the one before it cannot be read, locks nothing", async () => {

@@ -4,7 +4,7 @@ import { type ApplicationName, applicationName } from "../model/brand.js";
 import { changeRequestRef, type ChangeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
-import { ifReadable, type OnUnreadable } from "../model/errors.js";
+import { ifReadable } from "../model/errors.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
 import type { ApplicationPlan, Plan, PlanLock } from "../model/plan/plan.js";
 import type { CommandResult } from "../model/result.js";
@@ -105,12 +105,12 @@ export async function presentLock(
   return { ...planned, lock: await now() };
 }
 
+/** The applications for which a change request waits; those whose queue cannot be read are left out. */
 async function waitsFor(
   change: ChangeRequestRef,
-  waiting: WaitStore,
-  skip?: OnUnreadable,
+  { waiting, log }: Pick<CommandPorts, "waiting" | "log">,
 ): Promise<readonly ApplicationName[]> {
-  const queues = await waiting.list(skip);
+  const queues = await waiting.list(leavesOut(log));
   const own = queues.filter(({ changes }) => changes.some((one) => sameChangeRequest(one, change)));
   return own.map(({ application }) => application);
 }
@@ -125,12 +125,9 @@ export async function isHolding(
 }
 
 /** What a change request has locked, waits for and has deployed. What cannot be read keeps it from nothing else. */
-function heldBy(
-  change: ChangeRequestRef,
-  { locks, waiting, deployments, log }: Pick<CommandPorts, "locks" | "waiting" | "deployments" | "log">,
-) {
-  const skip = leavesOut(log);
-  return [locks.list(change, skip), waitsFor(change, waiting, skip), deployments.ofChange(change, skip)] as const;
+function heldBy(change: ChangeRequestRef, ports: Pick<CommandPorts, "locks" | "waiting" | "deployments" | "log">) {
+  const skip = leavesOut(ports.log);
+  return [ports.locks.list(change, skip), waitsFor(change, ports), ports.deployments.ofChange(change, skip)] as const;
 }
 
 /**
@@ -140,12 +137,12 @@ function heldBy(
 export async function leaveQueues(
   applications: readonly ApplicationPlan[],
   planned: ReadonlySet<string> | undefined,
-  { waiting, change }: Pick<CommandContext, "waiting" | "change">,
+  { change, ...ports }: Pick<CommandContext, "waiting" | "change" | "log">,
 ): Promise<void> {
   const held = new Set(applications.filter(({ lock }) => lock.kind === "held").map(({ application }) => application));
-  const waits = await waitsFor(change, waiting);
+  const waits = await waitsFor(change, ports);
   const over = waits.filter((name) => !held.has(name) && (planned === undefined || planned.has(name)));
-  await allInTurns(over, (name) => waiting.leave(name, change));
+  await allInTurns(over, (name) => ports.waiting.leave(name, change));
 }
 
 type UnlockContext = Pick<
@@ -161,6 +158,7 @@ type UnlockContext = Pick<
   | "deployer"
   | "clock"
   | "signal"
+  | "log"
 >;
 
 /** Releases this change request's locks and leaves the queues for others, all or the named ones. */
@@ -168,7 +166,7 @@ export async function unlock(command: Command<"unlock">, context: UnlockContext)
   const { locks, waiting, plans, change, clock } = context;
   const [held, waits, plan] = await Promise.all([
     locks.list(change),
-    waitsFor(change, waiting),
+    waitsFor(change, context),
     ifReadable(plans.find(change), undefined),
   ]);
   const candidates = [...held.map(({ application }) => application), ...waits];
