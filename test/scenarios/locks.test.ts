@@ -170,6 +170,24 @@ describe.each(HOSTS)("lock transitions on %s", (host) => {
     expect(await bot.locked(one)).toEqual([]);
   });
 
+  test("a lock of another application that cannot be read keeps nobody from planning", async () => {
+    const bot = await startBot({ host });
+    const { locks } = bot.stores;
+    const list = locks.list.bind(locks);
+    const damaged = new StoredValueUnreadable("of another version");
+    const withDamaged: typeof list = async (holder, skip) => {
+      if (skip === undefined) throw damaged;
+      skip(damaged);
+      return list(holder);
+    };
+    const heal = () => Object.assign(locks, { list });
+    Object.assign(locks, { list: withDamaged });
+    const one = await bot.open(changeOf(["web"]));
+    expect(bot.lastComment(one)).toContain("**Changes:** 0 to create, 1 to update");
+    heal();
+    expect(await bot.locked(one)).toEqual(["web"]);
+  });
+
   test("a plan that is refused, since the one before it cannot be read, locks nothing", async () => {
     const bot = await startBot({ host, config: { defaults: { autoplan: false } } });
     const one = await bot.open(changeOf(["web"]));

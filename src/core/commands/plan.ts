@@ -15,6 +15,7 @@ import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import { shownStages } from "../policy/stages.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
+import { leavesOut } from "../ports/log.js";
 import { childPreviews, failingSets, parentsOf, withChildren, withGenerated } from "../survey/child-previews.js";
 import {
   aboveUnknown,
@@ -257,9 +258,9 @@ async function conclude(
 /** Releases the locks of applications that the change request no longer affects. */
 async function releaseOthers(
   affected: ReadonlySet<string>,
-  { locks, change }: Pick<CommandContext, "locks" | "change">,
+  { locks, change, log }: Pick<CommandContext, "locks" | "change" | "log">,
 ): Promise<readonly ApplicationName[]> {
-  const held = await locks.list(change);
+  const held = await locks.list(change, leavesOut(log));
   const others = held.filter(({ application }) => !affected.has(application)).map(({ application }) => application);
   await allInTurns(others, (name) => locks.release(name, change));
   return others;
