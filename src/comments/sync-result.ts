@@ -126,7 +126,8 @@ export function rollbackBlocks(
   return [
     ...verdictBlocks(applications, run),
     ...applications.map((one) => syncBlock(one, run)),
-    ...(kept.length === 0 ? [] : [block(keptSentence(kept, facts.words))]),
+    // A close releases them.
+    ...(kept.length === 0 || facts.change.state !== "open" ? [] : [block(keptSentence(kept, facts.words))]),
   ];
 }
 

@@ -651,6 +651,21 @@ describe("the refusals", () => {
     expect(answered({ kind: "refused", refusal, next })).toEqual(answered({ kind: "refused", refusal }));
   });
 
+  test.each([
+    ["open", true],
+    ["closed", false],
+  ] as const)("a rollback that leaves a lock says so while its change request is open: %s", (state, isKept) => {
+    const result = {
+      kind: "rolled-back",
+      dryRun: false,
+      applications: [succeeded],
+      takenOver: [],
+      kept: [api],
+    } as const;
+    const text = answered(result, { change: { ...change, state } }).join("");
+    expect(text.includes("the lock is kept: `api`")).toBe(isKept);
+  });
+
   test.each<Refusal>([
     { reason: "not-deployable", applications: [{ application: web, reason: "no right" }], others: [api] },
     {
