@@ -170,7 +170,7 @@ describe.each(HOSTS)("lock transitions on %s", (host) => {
     expect(await bot.locked(one)).toEqual([]);
   });
 
-  test("a lock of another application that cannot be read keeps nobody from planning", async () => {
+  test("a lock of another application that cannot be read keeps nobody from planning, nor from the advice on a typing error", async () => {
     const bot = await startBot({ host });
     const { locks } = bot.stores;
     const list = locks.list.bind(locks);
@@ -184,6 +184,8 @@ describe.each(HOSTS)("lock transitions on %s", (host) => {
     Object.assign(locks, { list: withDamaged });
     const one = await bot.open(changeOf(["web"]));
     expect(bot.lastComment(one)).toContain("**Changes:** 0 to create, 1 to update");
+    await bot.comment(one, "svc snyc web");
+    expect(bot.lastComment(one)).toContain("svc sync -a web");
     heal();
     expect(await bot.locked(one)).toEqual(["web"]);
   });

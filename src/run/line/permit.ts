@@ -4,7 +4,7 @@ import { plannedIn, suggestionOf } from "../../core/commands/selection.js";
 import { needsWriteAccess } from "../../core/facts/access.js";
 import type { ChangeRequest, User } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
-import { HostFailure, StoreUnavailable, only } from "../../core/model/errors.js";
+import { HostFailure, ifReadable, StoreUnavailable, only } from "../../core/model/errors.js";
 import type { FoundComment } from "../../core/model/event.js";
 import { isPlanOf } from "../../core/model/plan/plan.js";
 import { blankFacts, type Facts } from "../../core/policy/facts.js";
@@ -12,6 +12,7 @@ import type { Gate } from "../../core/policy/gates.js";
 import { judge } from "../../core/policy/judge.js";
 import { RULES } from "../../core/policy/rules.js";
 import type { Clock } from "../../core/ports/clock.js";
+import { leavesOut } from "../../core/ports/log.js";
 import { isRecent, settleEarlier, startersIn } from "../around/revisit.js";
 import {
   type Answerable,
@@ -79,7 +80,8 @@ async function answerInvalid(
   if (change.state !== "open" && isGatedBy(guess.command.name, "closed")) {
     return refused({ reason: "not-a-command", sign });
   }
-  const known = await Promise.all([run.locks.list(change), run.plans.find(change)]).then(
+  const reading = [run.locks.list(change, leavesOut(run.log)), ifReadable(run.plans.find(change), undefined)] as const;
+  const known = await Promise.all(reading).then(
     ([held, plan]) => [...held.map(({ application }) => application), ...plannedIn(plan)],
     only(StoreUnavailable, () => []),
   );
