@@ -320,6 +320,31 @@ describe.each(HOSTS)("applications that apply each other's definitions, on %s", 
     },
   );
 
+  test.each([
+    ["becomes a hook", { "argocd.argoproj.io/hook": "PreSync" }],
+    ["gets Force=true", { "argocd.argoproj.io/sync-options": "Replace=true,Force=true" }],
+  ])(
+    "a sync asks for the rules of what goes with a child that it deletes and creates anew, since that %s",
+    async (_, annotations) => {
+      const rules = { ".svc.yaml": "sync_requirements: [{name: leaf, allowed_users: [bo]}]\n" };
+      const bot = await startFamily(host, { files: rules });
+      const repoURL = bot.forge.cloneUrl(REPOSITORY);
+      const metadata = { name: "web", finalizers: ["resources-finalizer.argocd.argoproj.io"] };
+      const web = bot.argocd.application("web");
+      bot.argocd.removeApplication("web");
+      bot.argocd.addApplication({ ...web, metadata: { ...web?.metadata, ...metadata } });
+      const ofWeb = { "argocd.argoproj.io/tracking-id": "web:argoproj.io/Application:argocd/leaf" };
+      const destination = { server: "https://kubernetes.default.svc", namespace: "leaves" };
+      bot.argocd.addApplication(
+        applicationResource("leaf", { repoURL, path: "apps/api", spec: { destination }, annotations: ofWeb }),
+      );
+      const one = await bot.open({ "argocd/web.yaml": asYaml(applicationResource("web", { repoURL, annotations })) });
+      await bot.comment(one, "svc sync");
+      expect(bot.lastComment(one)).toContain("`ana` may not run `svc sync` for:\n- `leaf`: only bo may");
+      expect(syncs(bot)).toEqual([]);
+    },
+  );
+
   test("a rollback asks for the rules of the children, and of the target branch, also once the plan is forgotten", async () => {
     const rules = { ".svc.yaml": "sync_requirements: [{name: web, allowed_users: [bo]}]\n" };
     const bot = await startFamily(host, { files: rules });

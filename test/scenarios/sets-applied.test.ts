@@ -104,6 +104,23 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
     },
   );
 
+  test("is not deleted and created anew while another pull request has the lock of one of its applications", async () => {
+    const bot = await startShops(host);
+    const other = await bot.open({ "shops/de/configmap.yaml": configMap("de", { value: "2" }) });
+    const set = shopsResource(cloneUrlOf(bot.forge), names("de"), { namespace: "argocd" });
+    const annotations = { "argocd.argoproj.io/sync-options": "Replace=true,Force=true" };
+    const metadata = { name: "shops", namespace: "argocd", annotations };
+    const one = await bot.open({ "children/set.yaml": asYaml({ ...set, metadata }) });
+    await bot.approve(one);
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual([]);
+    expect(bot.lastComment(one)).toContain("A sync of `root` would delete `shop-de`, so it waits for that lock");
+    await bot.comment(other, "svc unlock");
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root"]);
+  });
+
   test("that fails keeps its applications as they are", async () => {
     const bot = await startShops(host);
     const failing = { path: "shops/{{ .missing }}", goTemplateOptions: ["missingkey=error"] };

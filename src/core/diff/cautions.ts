@@ -52,6 +52,12 @@ export function isDangerous(change: TwoSides, options: readonly string[]): boole
   return cautionsOfOne(change, options).some(({ rank }) => rank < RANK.hook);
 }
 
+/** Whether a sync deletes what the head has, to create it anew or not, whether it prunes or not. */
+export function isRecreated(change: TwoSides, options: readonly string[]): boolean {
+  const { dangers } = cautionsOf([change], options);
+  return change.head !== undefined && dangers.some(({ effect, pruning }) => effect === "lost" && !pruning);
+}
+
 interface FoundRefusal {
   readonly title: string;
   /** Kubernetes refuses the object in a sync as well. */

@@ -7,7 +7,7 @@ import { kept, type Kept, readFirst, readKept, type Task } from "../ports/comput
 import type { LiveState, ObjectAnswer } from "../ports/deployer.js";
 import { isSecret } from "../secrets/hide-values.js";
 import { type ComparedSecrets, compareSecrets, secretName, type SecretsInGit } from "../secrets/secrets-in-git.js";
-import { isNeverPruned, type TwoSides } from "./cautions.js";
+import { isNeverPruned, isRecreated, type TwoSides } from "./cautions.js";
 import type { FieldPath } from "./kubernetes-rules.js";
 import {
   ignoredOf,
@@ -202,13 +202,15 @@ export interface RenderedChild {
   readonly base: ApplicationSpec | undefined;
   /** Anything of the two manifests differs, labels and annotations included. */
   readonly changed: boolean;
+  /** Each sync deletes it, and may create it anew. */
+  readonly recreated?: boolean;
   /** The head's manifest carries an operation, which Argo CD runs as soon as it is applied. */
   readonly operates: boolean;
   /** The cluster that its parent deploys to has it, where another Argo CD runs it. */
   readonly elsewhere?: true;
 }
 
-export interface RenderedSet extends Pick<RenderedChild, "elsewhere" | "stays"> {
+export interface RenderedSet extends Pick<RenderedChild, "elsewhere" | "stays" | "recreated"> {
   readonly name: string;
   readonly namespace: string;
   readonly head: JsonObject | undefined;
@@ -234,9 +236,10 @@ function renderFacts(
       .filter(([, { identity }]) => identity.kind === kind)
       .map(([key, { identity, base, head }]) => {
         const { name, namespace } = identity;
+        const recreated = isRecreated({ identity, base, head }, request.syncOptions);
         const [before, after] = [base && raw[0]?.get(key)?.manifest, head && raw[1]?.get(key)?.manifest];
         const stays = head === undefined && isNeverPruned(base, request.syncOptions);
-        const sides = stays ? { head: before, stays: request.syncOptions } : { head: after };
+        const sides = stays ? { head: before, stays: request.syncOptions } : { head: after, recreated };
         return { name, namespace, base: before, ...sides, changed: differing.has(key) && !stays };
       });
   const identities = [...differing.values()].map(({ identity }) => identity);
@@ -248,16 +251,15 @@ function renderFacts(
       head: specOf(head),
       operates: (head?.operation ?? null) !== null,
     })),
-    sets: sets.filter(({ changed }) => changed),
-    sameSets: sets.filter(({ changed }) => !changed),
+    sets: sets.filter(({ changed, recreated }) => changed || recreated),
+    sameSets: sets.filter(({ changed, recreated }) => !changed && !recreated),
     touched: [...new Set(identities.flatMap((one) => [objectKey(one), objectKey({ ...one, namespace: "" })]))],
     namespaces: namespacesOf(identities),
   };
 }
 
 function specOf(manifest: Manifest | undefined): ApplicationSpec | undefined {
-  if (manifest === undefined) return undefined;
-  return isJsonObject(manifest.spec) ? manifest.spec : {};
+  return manifest && (isJsonObject(manifest.spec) ? manifest.spec : {});
 }
 
 /**
@@ -394,7 +396,6 @@ function differingByCommit(
     if (pairs.get(key)?.base === undefined || differing.has(key)) return [];
     if (!JSON.stringify(manifest).includes(shortest)) return [];
     if (jsonEqual(normalise(manifest, placeholders.head), normalise(manifest, undefined))) return [];
-    const own = identity.namespace === destinationNamespace;
-    return [titleOf(own ? { ...identity, namespace: "" } : identity)];
+    return [titleOf(identity.namespace === destinationNamespace ? { ...identity, namespace: "" } : identity)];
   });
 }

@@ -60,11 +60,17 @@ export type ReachedBy =
 
 export type DefinitionChange =
   | { readonly kind: "unchanged" | "unknown" }
-  /** `mayStay`: the policy of its set keeps it, unless the controller of ApplicationSets has one of its own. */
-  | { readonly kind: "removed"; readonly mayStay?: boolean }
+  /**
+   * `mayStay`: the policy of its set keeps it, unless the controller of ApplicationSets has one of its own. `atOnce`: also by a sync that
+   * does not prune.
+   */
+  | { readonly kind: "removed"; readonly mayStay?: boolean; readonly atOnce?: boolean }
   | { readonly kind: "new"; readonly moves?: readonly Move[] }
   /** `moves` is empty if only other members of it change. */
   | { readonly kind: "changed"; readonly moves: readonly Move[] };
+
+/** What a sync deletes before it creates it anew. */
+export const GONE_FIRST = { kind: "removed", atOnce: true } as const;
 
 /** A change that nobody may make without an approval, whatever the rules say. Both texts are untrusted. */
 export interface Move {

@@ -364,8 +364,9 @@ export function writersIn(plan: Plan | undefined): WritersIn {
   };
 }
 
-/** Whether the controller of an ApplicationSet deletes a member as soon as the parent has applied the set. */
-function isRemovedAtOnce(parent: ApplicationPlan, { reachedBy }: Member): boolean {
+/** Whether a member is deleted without pruning: first of all, or by its set's controller once the parent has applied the set. */
+function isRemovedAtOnce(parent: ApplicationPlan, { reachedBy, definition }: Member): boolean {
+  if (definition.kind === "removed" && definition.atOnce === true) return true;
   if (reachedBy.kind !== "generated" || parent.kind !== "evaluated") return false;
   const { created, changed } = parent.diff.sets;
   return [...created, ...changed].some((name) => reachedBy.by === name || reachedBy.by.endsWith(`/${name}`));

@@ -31,6 +31,8 @@ export interface Reached {
   readonly member: Member;
   /** Whether Argo CD deploys it as soon as its definition is applied. */
   readonly deploysItself: boolean;
+  /** The sync deletes it first, with what it has deployed. */
+  readonly recreated?: boolean;
 }
 
 export interface Surroundings {

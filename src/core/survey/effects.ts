@@ -6,6 +6,7 @@ import {
   type BoundIdentity,
   definedWith,
   type Effect,
+  GONE_FIRST,
   type Identity,
   type Member,
   type ReachedBy,
@@ -42,7 +43,7 @@ function reachedInTurn(first: readonly Reached[], chain: Chain): readonly Member
   const found = new Map<string, Member>();
   const queue = [...first];
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-    const { member, deploysItself } = next;
+    const { member, deploysItself, recreated } = next;
     const key = JSON.stringify([member.application, member.reachedBy]);
     if (found.has(key)) continue;
     const known = renderedAs(member, chain);
@@ -51,7 +52,7 @@ function reachedInTurn(first: readonly Reached[], chain: Chain): readonly Member
     const problem = chain.unseen ?? (others.some(({ digest }) => digest !== undefined) ? NOT_RENDERED : undefined);
     found.set(key, { ...member, deploysItself, ...(hidden ? { problem } : {}) });
     if (deploysItself) queue.push(...known.flatMap(({ reached: below }) => below));
-    queue.push(...removedWith(member, chain));
+    queue.push(...removedWith(recreated === true ? { ...member, definition: GONE_FIRST } : member, chain));
   }
   return [...found.values()];
 }
@@ -89,7 +90,7 @@ function reachedChild(
   reachedBy: Extract<ReachedBy, { readonly kind: "child" }>,
   { live, nameOf, change, syncsItself }: Surroundings & { readonly syncsItself: (spec: ApplicationSpec) => boolean },
 ): readonly Reached[] {
-  const { base, head, changed, operates } = child;
+  const { base, head, changed, operates, recreated } = child;
   const application = nameOf(child.namespace, child.name === "" ? GENERATED : child.name);
   const running = live.get(application);
   if (base === undefined && head === undefined && running?.parent !== reachedBy.of) return [];
@@ -97,10 +98,10 @@ function reachedChild(
     const before = [base, running?.spec].filter((spec) => spec !== undefined);
     return [{ member: memberOf({ application, head, before, reachedBy, change }), deploysItself: false }];
   }
-  if (!changed && !operates && running !== undefined && specEqual(head, running.spec)) return [];
+  if (!changed && !operates && recreated !== true && running !== undefined && specEqual(head, running.spec)) return [];
   const before = running === undefined ? [] : [base, running.spec].filter((spec) => spec !== undefined);
   const member = memberOf({ application, head, before, reachedBy, change });
-  return [{ member: asChanged(member, operates), deploysItself: syncsItself(head) || operates }];
+  return [{ member: asChanged(member, operates), deploysItself: syncsItself(head) || operates, recreated }];
 }
 
 /** Placeholder for a name that Kubernetes generates; no application can have it. */

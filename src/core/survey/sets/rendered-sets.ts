@@ -23,7 +23,7 @@ import {
 import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { groupedBy } from "../../model/collections.js";
-import type { ReachedBy } from "../../model/effect.js";
+import { GONE_FIRST, type ReachedBy } from "../../model/effect.js";
 import { DeployerFailure, safeMessage } from "../../model/errors.js";
 import type { JsonObject } from "../../model/json.js";
 import type { SetFailure } from "../../model/plan/plan.js";
@@ -157,11 +157,13 @@ export async function reachedBySet(
         const { spec } = one;
         const taken = replaced.length === 0;
         const kept = !taken && settings.length === 0 && earlier.every((before) => hasSameLabels(before, one));
-        if (kept && running !== undefined && before.every((other) => specEqual(other, spec))) return [];
+        const same = kept && running !== undefined && before.every((other) => specEqual(other, spec));
+        if (same && set.recreated !== true) return [];
         const member = memberOf({ application, head: spec, before, reachedBy, change: context.change });
         const begins = operates(one);
         const deploysItself = syncsItself(spec) || begins || (set.head !== undefined && isRollingSync(set.head));
-        return [{ member: asChanged(member, begins), deploysItself }];
+        const definition = same ? GONE_FIRST : asChanged(member, begins).definition;
+        return [{ member: { ...member, definition }, deploysItself, recreated: set.recreated }];
       });
     });
     return [...reached, ...reads.map((member) => ({ member, deploysItself: false }))];
