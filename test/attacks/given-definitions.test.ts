@@ -85,6 +85,41 @@ describe.each(HOSTS)("a definition that a parent gives to a child with unchanged
     expect(bot.changes()).toEqual(["sync root", "sync prod"]);
   });
 
+  test("is not written while another pull request holds a child that Argo CD deploys by itself", async () => {
+    const automated = { syncPolicy: { automated: {} } };
+    const bot = await family(host, {
+      files: (url) => ({ "root/templates/prod.yaml": asYaml(prod(url, "apps/{{ .Values.path }}", automated)) }),
+    });
+    bot.argocd.addApplication(prod(cloneUrlOf(bot.forge), "apps/prod", automated));
+    const other = await bot.open(changeOf(["prod"], "2"));
+    const one = await bot.open(EVIL);
+    await bot.approve(one);
+    const held = "A sync of `root` would write the definition of `prod`, so it waits for that lock";
+    for (const command of COMMANDS) await expectRefused(bot, one, command, held);
+    await bot.comment(other, "svc unlock");
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root"]);
+  });
+
+  test("is not written into an application of nobody that another pull request holds", async () => {
+    const bot = await family(host);
+    const extra = { repoURL: cloneUrlOf(bot.forge), namespace: "argocd" };
+    bot.argocd.addApplication(applicationResource("extra", { ...extra, path: "apps/extra" }));
+    const other = await bot.open(changeOf(["extra"], "2"));
+    const template = asYaml(applicationResource("extra", { ...extra, path: "apps/evil" }));
+    const one = await bot.open({
+      "root/values.yaml": "path: prod\nkind: Application\n",
+      "root/templates/extra.yaml": template.replace('"Application"', "{{ .Values.kind }}"),
+    });
+    const held = "A sync of `root` would write the definition of `extra`, so it waits for that lock";
+    for (const command of COMMANDS) await expectRefused(bot, one, command, held);
+    await bot.comment(other, "svc unlock");
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root"]);
+  });
+
   test("is not written where the lock of the child was released since, and not where another got it", async () => {
     const bot = await family(host);
     const one = await bot.open(EVIL);

@@ -31,7 +31,7 @@ export interface Facts {
   readonly applications: readonly ApplicationFacts[];
   /** Further applications that the merge deploys: generated ones, and those that svc does not deploy. */
   readonly others: readonly ApplicationFacts[];
-  /** Applications that are not in the plan, and that the sync of a planned one creates or deletes. */
+  /** Applications that no sync of their own deploys, and that the sync of a planned one creates, changes or deletes. */
   readonly reached?: readonly ReachedFacts[];
   /** Whether the head is approved; undefined if the host was not asked, which counts as not approved. */
   readonly approval: Approval | undefined;
@@ -176,7 +176,7 @@ interface Writers {
   readonly removedBy?: readonly ApplicationName[] | undefined;
 }
 
-/** An application outside of the plan that syncs of planned ones create or delete. */
+/** An application that no sync of its own deploys, and that syncs of planned ones create, change or delete. */
 export interface ReachedFacts extends Writers {
   readonly application: ApplicationName;
   /** Its lock, whoever holds it. */
@@ -314,18 +314,18 @@ export function allowedFor(command: AccessCommand, all: readonly ApplicationFact
 
 /** What the syncs of a plan's applications do to the definitions of others. */
 interface WritersIn {
-  /** Of an application of the plan, unless only the merge deploys it, or `-a` left it out of the plan of a parent. */
+  /** Of an application that a sync of its own deploys. */
   readonly of: (child: ApplicationName) => Writers;
-  /** Of applications that are not in the plan, and that such a sync creates or deletes. */
+  /** Of all others: those that are not in the plan, that `-a` left out of it, and that Argo CD deploys by itself. */
   readonly outside: (lockOf: ReadonlyMap<ApplicationName, Lock>) => readonly ReachedFacts[];
 }
 
-/** Finds in a plan whose syncs write, create or delete the definitions of other applications. */
+/** Finds in a plan whose syncs write or delete the definitions of other applications. */
 export function writersIn(plan: Plan | undefined): WritersIn {
-  const all = plan?.applications ?? [];
-  const planned = all.filter(({ kind, atMerge }) => atMerge === undefined && kind !== "unplanned");
-  const known = new Set(all.map(({ application }) => application));
-  const kinds = new Map(planned.map(({ application, kind }) => [application, kind]));
+  const planned = (plan?.applications ?? []).filter(
+    ({ kind, atMerge }) => atMerge === undefined && kind !== "unplanned",
+  );
+  const driven = new Set(planned.map(({ application }) => application));
   const found = new Map<ApplicationName, Record<keyof Writers, Set<ApplicationName>>>();
   const note = (child: ApplicationName, how: keyof Writers, parent: ApplicationName) => {
     const writers = found.get(child) ?? { writtenBy: new Set(), deletedBy: new Set(), removedBy: new Set() };
@@ -338,11 +338,8 @@ export function writersIn(plan: Plan | undefined): WritersIn {
     if (definedBy !== undefined) note(parent, "writtenBy", definedBy.parent);
     for (const member of effect.members) {
       const { application: child, definition, reachedBy } = member;
-      const kindOfChild = kinds.get(child);
-      if (reachedBy.kind === "direct" || (known.has(child) && kindOfChild === undefined)) continue;
-      const isAnnounced = kindOfChild === "new" || kindOfChild === "deleted";
-      const isWritten = known.has(child) && !isAnnounced ? definition.kind === "changed" : definition.kind === "new";
-      if (isWritten) note(child, "writtenBy", parent);
+      if (reachedBy.kind === "direct") continue;
+      if (definition.kind === "new" || definition.kind === "changed") note(child, "writtenBy", parent);
       if (definition.kind === "removed") note(child, isRemovedAtOnce(one, member) ? "removedBy" : "deletedBy", parent);
     }
   }
@@ -352,15 +349,15 @@ export function writersIn(plan: Plan | undefined): WritersIn {
     ...(removedBy.size > 0 && { removedBy: [...removedBy] }),
   });
   const of = (child: ApplicationName) => {
-    const writers = found.get(child);
+    const writers = driven.has(child) ? found.get(child) : undefined;
     return writers === undefined ? {} : asFacts(writers);
   };
   return {
     of,
     outside: (lockOf) =>
-      [...found.keys()]
-        .filter((child) => !known.has(child))
-        .map((application) => ({ application, lock: lockOf.get(application), ...of(application) })),
+      [...found]
+        .filter(([child]) => !driven.has(child))
+        .map(([application, writers]) => ({ application, lock: lockOf.get(application), ...asFacts(writers) })),
   };
 }
 
