@@ -149,11 +149,7 @@ export async function addKustomizeInputs(
         if (reads.program) {
           into.addWhole(`the kustomization ${file} runs a program of the repository, which may read any file`);
         }
-        if (reads.outside) {
-          into.addWhole(
-            `the kustomization ${file} names a chart outside of its folder of charts, which may be anywhere`,
-          );
-        }
+        if (reads.strange) into.addWhole(`the kustomization ${file} names a chart by which Helm may read any file`);
         if (reads.remote) into.addRemote(reads.addresses);
         if (reads.versions) into.addVersion(reads.addresses);
         files += 1 + reads.paths.length;
@@ -183,8 +179,8 @@ interface Reads extends Omit<Dependencies, "local" | "count"> {
   readonly texts: number;
   /** It runs a program that is a file of the repository. */
   readonly program: boolean;
-  /** The name of a chart leads out of the folder of charts. */
-  readonly outside: boolean;
+  /** By a name, Helm may read any file. */
+  readonly strange: boolean;
 }
 
 /** Undefined if the file, or a plugin configuration that it names, cannot be read. */
@@ -195,13 +191,13 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
   const objects = kustomization.filter(isJsonObject);
   let remote = objects.some((object) => fetchesRemotes(object, directory, tree));
   let program = false;
-  let outside = kustomization.some(leavesChartHome);
+  let strange = kustomization.some(misleadsHelm);
   const plugins = PLUGIN_FIELDS.flatMap((field) => objects.flatMap((object) => membersOf(object, field)));
   for (const plugin of placesIn(plugins.flatMap(textsOf), directory, tree)) {
     const documents = await configurationsOf(plugin, directory, tree);
     const functions = await functionsOf(documents ?? [], tree);
     if (documents === undefined || functions === undefined) return undefined;
-    outside ||= documents.some(leavesChartHome);
+    strange ||= documents.some(misleadsHelm);
     remote ||= [...documents, ...functions].some(namesUrl);
     program ||= functions.some((one) => runsOwnProgram(one, directory, tree));
     for (const text of [...documents, ...functions].flatMap(textsOf)) texts.push(text);
@@ -224,18 +220,22 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
     addresses,
     versions: objects.flatMap(chartsIn).some(isFromRepository),
     program,
-    outside,
+    strange,
   };
 }
 
-/** Whether a chart's name or version leads out of the folder of charts, from where it may lead anywhere. */
-function leavesChartHome(value: Json | undefined): boolean {
-  if (isList(value)) return value.some(leavesChartHome);
+/**
+ * Whether a chart's name or version leads out of the folder of charts, from where it may lead anywhere, or a name is an option of Helm,
+ * such as `--values=any/file`: Kustomize hands them over as they are (`AsHelmArgs`).
+ */
+function misleadsHelm(value: Json | undefined): boolean {
+  if (isList(value)) return value.some(misleadsHelm);
   if (!isJsonObject(value)) return false;
-  const names = ["name", "chartName", "version", "chartVersion"]
+  const names = ["name", "chartName", "version", "chartVersion", "releaseName"]
     .flatMap((member) => membersOf(value, member))
     .flatMap(textsOf);
-  return names.some((name) => name.split("/").includes("..")) || Object.values(value).some(leavesChartHome);
+  const isStrange = names.some((name) => name.startsWith("-") || name.split("/").includes(".."));
+  return isStrange || Object.values(value).some(misleadsHelm);
 }
 
 /** Each text that is no path, and each path once: one large directory may have many names. */

@@ -405,7 +405,10 @@ test("a chain of more than 20 kustomizations is the whole repository", async () 
 });
 
 test.each<[string, Files]>([
-  ["of helmCharts", { "a/kustomization.yaml": "helmCharts: [{name: ../../common}]" }],
+  [
+    "of helmCharts that leads out of the folder of charts",
+    { "a/kustomization.yaml": "helmCharts: [{name: ../../common}]" },
+  ],
   // Kustomize looks for it in the folder `<name>-<version>` (`absChartHome` of HelmChartInflationGenerator.go).
   [
     "of a version",
@@ -416,8 +419,13 @@ test.each<[string, Files]>([
     "of a generator",
     { "a/kustomization.yaml": "generators: [g.yaml]", "a/g.yaml": "name: ../../common\nchartHome: c" },
   ],
-])("a chart %s that is outside of the folder of charts may be anywhere", async (_, files) => {
+  // Helm 3.15, 3.18 and 4.2 read the file, which they look for in the repository's root.
+  [
+    "of a release whose name is an option",
+    { "a/kustomization.yaml": "helmCharts: [{name: w, releaseName: '--values=common/v.yaml', nameTemplate: w}]" },
+  ],
+])("by the name of a chart %s Helm may read any file", async (_, files) => {
   expect(await wholeReason(files, single("a"))).toBe(
-    "the kustomization a/kustomization.yaml names a chart outside of its folder of charts, which may be anywhere",
+    "the kustomization a/kustomization.yaml names a chart by which Helm may read any file",
   );
 });
