@@ -60,6 +60,12 @@ const paths = z
   .optional()
   .catch(undefined)
   .transform((items = []) => items.flatMap(({ path }) => (path === "" ? [] : [path])));
+/** Argo CD calls Helm with `--set-file <name>=<path>`, where a name may hold more such pairs, divided by commas. */
+const fileParameters = z
+  .array(z.object({ name: textMember, path: textMember }).catch({ name: "", path: "" }))
+  .optional()
+  .catch(undefined)
+  .transform((items = []) => items.flatMap(({ name, path }) => [path, ...name.split(/[=,]/).slice(1)]).filter(Boolean));
 
 function textOf(value: unknown): string {
   if (typeof value === "number" || typeof value === "boolean") return String(value);
@@ -79,7 +85,7 @@ const sourceSchema = z.object({
   tagPrefix: optionalText,
   chart: optionalText,
   ref: optionalText,
-  helm: z.object({ valueFiles: texts, fileParameters: paths }).optional().catch(undefined),
+  helm: z.object({ valueFiles: texts, fileParameters }).optional().catch(undefined),
   kustomize: z
     .object({ components: texts, patches: paths, ignoreMissingComponents: z.literal(true).optional().catch(undefined) })
     .transform(({ patches, ...others }) => ({ ...others, patchPaths: patches }))
