@@ -225,16 +225,16 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
 }
 
 /**
- * Whether a chart's name or version leads out of the folder of charts, from where it may lead anywhere, or a name is an option of Helm,
- * such as `--values=any/file`: Kustomize hands them over as they are (`AsHelmArgs`).
+ * Whether a chart's name or version leads out of the folder of charts, from where it may lead anywhere, or a release's name is an
+ * option of Helm, such as `--values=any/file`: Kustomize hands it over as it is (`AsHelmArgs`).
  */
 function misleadsHelm(value: Json | undefined): boolean {
   if (isList(value)) return value.some(misleadsHelm);
   if (!isJsonObject(value)) return false;
-  const names = ["name", "chartName", "version", "chartVersion", "releaseName"]
-    .flatMap((member) => membersOf(value, member))
-    .flatMap(textsOf);
-  const isStrange = names.some((name) => name.startsWith("-") || name.split("/").includes(".."));
+  const textsAt = (member: string) => membersOf(value, member).flatMap(textsOf);
+  const names = ["name", "chartName", "version", "chartVersion"].flatMap(textsAt);
+  const isStrange =
+    names.some((name) => name.split("/").includes("..")) || textsAt("releaseName").some((name) => name.startsWith("-"));
   return isStrange || Object.values(value).some(misleadsHelm);
 }
 

@@ -396,6 +396,13 @@ test("a kustomization that cannot be read as text, or a broken generator, is the
   expect((await inputs(broken))[0]?.whole).toContain("cannot be read");
 });
 
+test("a value of a chart that looks like an option of Helm is none", async () => {
+  const chart = { name: "w", valuesInline: { extraArgs: [{ name: "--log-level", value: "{}" }] } };
+  expect(await wholeReason({ "a/kustomization.yaml": JSON.stringify({ helmCharts: [chart] }) }, single("a"))).toBe(
+    undefined,
+  );
+});
+
 test("a chain of more than 20 kustomizations is the whole repository", async () => {
   const chain = Object.fromEntries(
     Array.from({ length: 30 }, (_, index) => [`c/${index}/kustomization.yaml`, `resources: [../${index + 1}]`]),
