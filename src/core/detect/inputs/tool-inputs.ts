@@ -192,20 +192,22 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
   let remote = objects.some((object) => fetchesRemotes(object, directory, tree));
   let program = false;
   let strange = kustomization.some(misleadsHelm);
+  let open = kustomization.some(namesTemplate);
   const plugins = PLUGIN_FIELDS.flatMap((field) => objects.flatMap((object) => membersOf(object, field)));
   for (const plugin of placesIn(plugins.flatMap(textsOf), directory, tree)) {
     const documents = await configurationsOf(plugin, directory, tree);
     const functions = await functionsOf(documents ?? [], tree);
     if (documents === undefined || functions === undefined) return undefined;
     strange ||= documents.some(misleadsHelm);
+    open ||= [...documents, ...functions].some(namesTemplate);
     remote ||= [...documents, ...functions].some(namesUrl);
     program ||= functions.some((one) => runsOwnProgram(one, directory, tree));
     for (const text of [...documents, ...functions].flatMap(textsOf)) texts.push(text);
     if (texts.length > MAX_TEXTS) return undefined;
   }
+  if (open) return undefined;
   const isUnknown = (path: string) => tree.follow(path).unreadable !== undefined;
   const named = texts.filter((text) => !text.includes("\n") && !text.includes("://"));
-  if (named.some((text) => text.includes("{{"))) return undefined;
   const paths = [...new Set(named.flatMap((text) => [text, text.slice(text.indexOf("=") + 1)]))]
     .map((text) => ({ text, path: cleanPath(directory, text) }))
     .filter(({ path }) => path.length <= MAX_LENGTH && path !== directory)
@@ -351,6 +353,11 @@ function fetchedFiles(kustomization: JsonObject): readonly string[] {
 /** Whether any text in a value is a URL or an SSH address. */
 function namesUrl(value: Json | undefined): boolean {
   return textsIn(value).some((text) => text.includes("://") || /^(?:git::|[\w.-]+@[^/]+:)/.test(text));
+}
+
+/** Whether any text in it that may be a path is a template. */
+function namesTemplate(value: Json): boolean {
+  return textsIn(value).some((text) => text.includes("{{") && !text.includes("://"));
 }
 
 function chartsIn({ helmCharts, helmChartInflationGenerator }: JsonObject): readonly JsonObject[] {

@@ -378,6 +378,7 @@ patches:
 
 test.each([
   ["a template", "resources: ['../{{ base }}']", "cannot be read"],
+  ["a template in a plugin", "generators: ['{kind: ConfigMapGenerator, files: [\"{{ a }}\"]}']", "cannot be read"],
   ["no YAML", "resources: [", "cannot be read"],
   ["an alias bomb", `a: &a [x,x]\nb: &b [${"*a,".repeat(99)}]\nc: [${"*b,".repeat(99)}]`, "cannot be read"],
   [
@@ -401,6 +402,18 @@ test("a value of a chart that looks like an option of Helm is none", async () =>
   expect(await wholeReason({ "a/kustomization.yaml": JSON.stringify({ helmCharts: [chart] }) }, single("a"))).toBe(
     undefined,
   );
+});
+
+test.each<[string, Files]>([
+  ["helmCharts: [{name: w, valuesInline: {host: '{{ .Release.Name }}.example.com'}}]", {}],
+  ["configMapGenerator: [{name: c, literals: ['TITLE={{ .Title }}']}]", {}],
+  ["commonAnnotations: {link: '/x/{{ id }}'}", {}],
+  [
+    "generators: [g.yaml]",
+    { "a/g.yaml": "kind: HelmChartInflationGenerator\nname: w\nvaluesInline: {host: '{{ .Release.Name }}'}" },
+  ],
+])("a template in a value is no path: %s", async (text, files) => {
+  expect(await wholeReason({ "a/kustomization.yaml": text, ...files }, single("a"))).toBeUndefined();
 });
 
 test("a chain of more than 20 kustomizations is the whole repository", async () => {
