@@ -97,7 +97,8 @@ function readInputs(application: Application, positions: readonly number[], tree
       into.addPath(path);
       addGeneratePaths(generatePathEntries(application.annotations, path) ?? [], into);
       if (sourceTypesOf(application)[source.position - 1] === "Plugin") into.addWhole(PLUGIN);
-      await addChartDependencies(path, tree, into);
+      // Without this file, Argo CD runs no Helm there (v3.5 `Discover`, `getHelmDependencyRepos`).
+      if (tree.hasFile(cleanPath(path, "Chart.yaml"))) await addChartDependencies(path, tree, into);
       const overrides = await overridesOf(path, into);
       for (const override of overrides) addHelmFiles(reader, override.helm, into);
       await addOptionInputs([source, ...overrides], { path, environment: reader.environment }, tree, into);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import type { Files } from "../memory-snapshot.js";
 import { inputs, single, touched, wholeReason } from "../read-inputs.js";
 
 describe("chart dependencies", () => {
@@ -23,6 +24,20 @@ describe("chart dependencies", () => {
       const files = { "charts/web/Chart.yaml": "name: web", [`charts/web/${name}`]: chart(up) };
       expect(await touched(files, single("charts/web"), [inside, outside])).toEqual([inside]);
     }
+  });
+
+  test.each<[string, Files]>([
+    ["plain manifests", { "apps/cm.yaml": "a: 1" }],
+    ["a kustomization", { "apps/kustomization.yaml": "resources: [cm.yaml]" }],
+  ])("Helm builds no chart in a folder below %s, such as a template for new ones", async (_, files) => {
+    const all = {
+      ...files,
+      "apps/_new/Chart.yaml": "name: {{ name }}-x",
+      "apps/a/Chart.yaml": chart("file://../../lib"),
+    };
+    expect(await wholeReason(all, single("apps"))).toBeUndefined();
+    expect(await touched(all, single("apps"), ["apps/_new/x", "lib/x"])).toEqual(["apps/_new/x"]);
+    expect(await wholeReason({ ...all, "apps/Chart.yaml": "name: apps" }, single("apps"))).toContain("cannot be read");
   });
 
   test("an alias or a condition changes nothing of what is read", async () => {
@@ -106,7 +121,8 @@ describe("chart dependencies", () => {
     const names = Array.from({ length: 3000 }, (_, at) => `file://../lib${at}`);
     const charts = Array.from({ length: 300 }, (_, at) => [`c/d${at}/Chart.yaml`, chart(...names)] as const);
     const before = process.cpuUsage();
-    expect(await wholeReason(Object.fromEntries(charts), single("c"))).toBe("its charts depend on too much");
+    const files = { ...Object.fromEntries(charts), "c/Chart.yaml": "name: c" };
+    expect(await wholeReason(files, single("c"))).toBe("its charts depend on too much");
     expect(process.cpuUsage(before).user / 1e6).toBeLessThan(3); // seconds of our own, however busy the machine is
   });
 });
