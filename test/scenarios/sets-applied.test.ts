@@ -258,6 +258,11 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
 
     await bot.comment(one, "svc plan");
     expect(section(bot.lastComment(one), "shop-de")).toMatch(/Locked by this [PM]R/);
+    const remove = bot.argocd.faults.add({ path: /\/applications\/shop-de$/, fault: { kind: "drop" } });
+    await bot.comment(one, "svc sync -a shop-de");
+    expect(bot.lastComment(one)).toContain("ry again later, because svc cannot tell what an application looks like");
+    expect(bot.lastComment(one)).not.toContain("svc plan");
+    remove();
     bot.expectChanges("sync shop-de");
     await bot.comment(one, "svc sync -a shop-de");
     expect(bot.changes()).toEqual(["sync root", "sync shop-de"]);

@@ -9,6 +9,7 @@ import {
 } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import { type Deployment, writerOf } from "./deployment.js";
+import { DeployerFailure, safeMessage } from "./errors.js";
 import type { DefinedIn } from "./settings.js";
 
 /** One application that the change request affects. */
@@ -51,6 +52,12 @@ export interface UnreadableSubject extends Undeployed {
   readonly unlocked?: true;
   /** Its parent, if it runs and only the parent's render tells its definition. */
   readonly below?: ApplicationName | undefined;
+}
+
+/** Why an application could not be read. */
+export function unreadableBy(error: unknown): Pick<UnreadableSubject, "problem" | "passes"> {
+  const passes = error instanceof DeployerFailure && error.reason === "unreachable";
+  return { problem: safeMessage(error), ...(passes && { passes }) };
 }
 
 /** Runs in Argo CD. */

@@ -16,10 +16,10 @@ import { sameChangeRequest } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import { isOfReplaced } from "../model/deployment.js";
 import type { Member } from "../model/effect.js";
-import { safeMessage, unlessAborted } from "../model/errors.js";
+import { unlessAborted } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
 import { type ApplicationPlan, isPlanOf, type NotDeployed, type Plan } from "../model/plan/plan.js";
-import type { LiveSubject, Subject, UnreadableSubject } from "../model/subject.js";
+import { type LiveSubject, type Subject, unreadableBy, type UnreadableSubject } from "../model/subject.js";
 import type { Commits, OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import { definedElsewhere, definitionObstacle } from "./driving-right.js";
@@ -190,7 +190,7 @@ async function subjectBelow(
     context.signal.throwIfAborted();
     const running = found.everyApplication.find((one) => one.name === name);
     const definition = running && { ...running, spec: child.head ?? running.spec };
-    return { kind: "unreadable", name, sourceFile: undefined, definition, problem: safeMessage(error) };
+    return { kind: "unreadable", name, sourceFile: undefined, definition, ...unreadableBy(error) };
   }
 }
 
@@ -359,12 +359,9 @@ export async function withPlannedDefinitions(
       const parent = above.get(name);
       const given = planned.get(name) ?? (parent && { parent });
       if (given === undefined) return [];
-      const reading = asSubject(name, given, found, context);
-      return [
-        await reading.catch(
-          unlessAborted(context.signal, (error) => ({ application: name, reason: safeMessage(error) })),
-        ),
-      ];
+      const unread = { kind: "unreadable", name, sourceFile: undefined, definition: undefined } as const;
+      const failed = unlessAborted(context.signal, (error) => ({ ...unread, ...unreadableBy(error) }));
+      return [await asSubject(name, given, found, context).catch(failed)];
     },
   );
   const subjects = await allInTurns([...kept, ...added.flat()], async (subject): Promise<Subject | NotDeployed> => {

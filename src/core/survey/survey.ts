@@ -15,9 +15,9 @@ import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, changeRequestKey, sameChangeRequest } from "../model/change-request.js";
 import { allInTurns, nextTurn } from "../model/collections.js";
 import { byApplication, type Deployment, isDeployedAt } from "../model/deployment.js";
-import { DeployerFailure, safeMessage, unlessAborted } from "../model/errors.js";
+import { safeMessage, unlessAborted } from "../model/errors.js";
 import type { NotDeployed } from "../model/plan/plan.js";
-import type { Subject, UnreadableSubject } from "../model/subject.js";
+import { type Subject, unreadableBy, type UnreadableSubject } from "../model/subject.js";
 import type { CommandContext, OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import type { DeploymentStore } from "../ports/stores.js";
@@ -180,12 +180,7 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   const { change, settings, deployer, hostWords, signal } = around.context;
   const { name } = affected;
   const shown = shownOf(affected);
-  const live = await deployer.findApplication(name, signal).catch(
-    unlessAborted(signal, (error) => {
-      const passes = error instanceof DeployerFailure && error.reason === "unreachable";
-      return { problem: safeMessage(error), ...(passes && { passes }) };
-    }),
-  );
+  const live = await deployer.findApplication(name, signal).catch(unlessAborted(signal, unreadableBy));
   if (live !== undefined && "problem" in live) return { ...shown, kind: "unreadable", ...live };
   if (live === undefined) {
     if (affected.kind === "new") return newSubject(affected, around.context);
@@ -252,8 +247,11 @@ async function lookAtDriven(
   if (affected.kind !== "deleted" && problem === undefined) {
     const records = await endReplaced(live, around.recordsOf.get(live.name) ?? [], around.context);
     const past = { records, baseTip: around.baseTip.get(live.name) };
-    const found = await liveSubject(affected, claim, past, around).catch(unlessAborted(signal, safeMessage));
-    return typeof found === "string" ? { ...shown, kind: "unreadable", problem: found } : found;
+    const failed = unlessAborted(
+      signal,
+      (error) => ({ ...shown, kind: "unreadable", ...unreadableBy(error) }) as const,
+    );
+    return liveSubject(affected, claim, past, around).catch(failed);
   }
   const follows = movingPositions(live.spec, change).length > 0;
   const foreign = affected.kind === "deleted" || !follows ? definitionObstacle(claim) : undefined;
