@@ -116,13 +116,20 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
   test("a child that Prune=false keeps by the target branch alone, and not in the cluster, needs what its rule requires", async () => {
     const kept = { annotations: { "argocd.argoproj.io/sync-options": "Prune=false" } };
     const child = (url: string) => asYaml(applicationResource("prod", { repoURL: url, namespace: "argocd", ...kept }));
-    const bot = await family(host, { files: (url) => ({ "children/prod.yaml": child(url) }) });
+    const files = (url: string) => ({ "children/prod.yaml": child(url) });
+    const bot = await family(host, { files });
     await bot.open({ "children/prod.yaml": null });
     const why = "although the files say Prune=false, which it does not have in the cluster";
     expect(bot.lastComment(1)).toContain(`- Deletes argoproj.io/Application argocd/prod with --prune ${why}.`);
     expect(bot.lastComment(1)).toContain("**Deletes:** 1 to delete");
     expect(bot.lastComment(1)).not.toMatch(/Stays|Keeps/);
     await expectRefused(bot, UNAPPROVED, "svc sync -a root --prune");
+    const reading = await family(host, { files, config: { deployer: { diff_mode: "live" } } });
+    await reading.open({ "children/prod.yaml": null });
+    expect(reading.lastComment(1)).toContain("**Deletes:** 1 to delete");
+    expect(reading.lastComment(1)).toContain("Applications it would delete: `prod`\n");
+    expect(reading.lastComment(1)).not.toMatch(/Stays|Keeps|left in the cluster/);
+    await expectRefused(reading, UNAPPROVED, "svc sync -a root --prune");
   });
 
   test("a child that Prune=false keeps needs nothing where its parent loses it, also if it differs in Argo CD", async () => {

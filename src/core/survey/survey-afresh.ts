@@ -240,14 +240,14 @@ export function withEffect(
   return { ...planned, effect, diff: { ...planned.diff, sets: { ...sets, changed } } };
 }
 
-/** The diff, which takes these for kept, with what `keptAlive` found to be deleted. */
+/** The diff with what `keptAlive` found to be deleted, which it takes for kept unless it read the cluster. */
 export function withUnkept(diff: ManifestDiff, { children, sets }: RenderFacts): ManifestDiff {
   const isUnkept = ({ stays, head }: RenderFacts["sets"][number]) => stays !== undefined && head === undefined;
   const [applications, unkeptSets] = [children.filter(isUnkept), sets.filter(isUnkept)];
   const titled = (kind: string, some: readonly Pick<RenderedChild, "name" | "namespace">[]) =>
     some.map(({ name, namespace }) => `argoproj.io/${kind} ${namespace}/${name}`);
   const gone = [...titled("Application", applications), ...titled("ApplicationSet", unkeptSets)];
-  if (gone.length === 0) return diff;
+  if (gone.length === 0 || diff.basis.kind === "live") return diff;
   const namesOf = (known: NameChanges, some: readonly Pick<RenderedChild, "name">[]) => {
     return { ...known, deleted: [...known.deleted, ...some.map(({ name }) => name)] };
   };
