@@ -143,6 +143,8 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
       bot.resourceOf("prod", { annotations: { ...live, ...annotations }, path: "apps/hotfix", namespace: "argocd" }),
     );
     bot.clock.advance(60_000);
+    // Sets need not be listed for it.
+    bot.argocd.faults.add({ path: /\/applicationsets(\?|$)/, fault: { kind: "status", status: 403, body: "{}" } });
     await bot.open({ "children/prod.yaml": null });
     expect(bot.lastComment(1)).not.toMatch(/root gives it|definition still changes/);
     bot.expectChanges("sync root");

@@ -186,7 +186,8 @@ export async function keptAlive(
   if (kept.length === 0) return facts;
   const [applications, sets] = await Promise.all([
     deployer.listApplications(signal),
-    deployer.listApplicationSets(signal),
+    // What cannot be read counts as deleted.
+    deployer.listApplicationSets(signal).catch(only(DeployerFailure, () => [])),
   ]);
   const below = applications
     .filter((one) => one.parent === parent)
