@@ -13,7 +13,7 @@ import {
 } from "../../src/comments/parts.js";
 import { matchesName, matchesPath, patternProblem } from "../../src/config/pattern.js";
 import { parseComment } from "../../src/core/commands/parse-command.js";
-import { cleanPath, matchesGlob } from "../../src/core/detect/tree/repository-path.js";
+import { cleanPath, globMatcher } from "../../src/core/detect/tree/repository-path.js";
 import { canonicalRepository, redactUserInfo } from "../../src/core/detect/tree/repository-url.js";
 import { canonicalJson, isNestedDeeper, type Json, parseJson } from "../../src/core/model/json.js";
 import { MAX_DEPTH } from "../../src/deployer/argocd/argocd-failure.js";
@@ -56,7 +56,7 @@ const SUBJECTS: readonly Subject[] = [
     name: "a pattern of Argo CD",
     grammar: GLOB,
     read: (pattern, text) =>
-      matchesGlob(pattern, text, { doubleStar: true }) || matchesGlob(pattern, text, { doubleStar: false }),
+      globMatcher(pattern, { doubleStar: true })(text) || globMatcher(pattern, { doubleStar: false })(text),
   },
   {
     name: "the URL of a repository",

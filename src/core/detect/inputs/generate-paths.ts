@@ -1,8 +1,8 @@
 import type { Application } from "../../model/application.js";
 import { ChangedPaths } from "../../model/collections.js";
 import type { InputPart, InputSet } from "../../model/input-set.js";
-import { hasGlob, isWithin, matchesGlob, parentOf } from "../tree/repository-path.js";
-import { type GeneratePath, generatePathEntries, touchedPaths } from "./input-set.js";
+import { directoriesAbove, globMatcher, hasGlob, isWithin, parentOf } from "../tree/repository-path.js";
+import { type GeneratePath, generatePathEntries, mostSteps, touchedPaths } from "./input-set.js";
 
 /** The paths that differ between two commits, and which of them git names to Argo CD. */
 interface Changes {
@@ -40,38 +40,42 @@ export async function uncoveredByGeneratePaths(
     const entries = generatePathEntries(application.annotations, part.sourcePath);
     if (entries === undefined) continue;
     const { paths, plain, printed } = changedSince(part);
-    const coveringIn = (names: readonly string[]) =>
-      entries.filter((entry) => names.some((path) => covers(entry, path)));
     const isSure = (covering: readonly GeneratePath[]) => covering.some(({ spaced }) => !spaced);
-    if (isSure(coveringIn(plain))) continue;
+    if (isSure(covering(entries, plain))) continue;
     const touched = touchedPaths([part], new ChangedPaths(paths));
     if (touched.length === 0) continue;
     const names = await printed();
-    const covering = coveringIn(names);
-    if (isSure(covering)) continue;
+    const found = covering(entries, names);
+    if (isSure(found)) continue;
     const noticed = new Set(names);
     for (const path of touched) files.add(path);
     for (const path of touched) if (noticed.has(path)) named.add(path);
-    isMissing ||= covering.length === 0;
+    isMissing ||= found.length === 0;
   }
   if (files.size === 0) return undefined;
   if (isMissing && named.size === 0) return { files: [...files], missingEntry: undefined, unnamed: true };
   return { files: [...files], missingEntry: isMissing ? missingEntry([...named]) : undefined };
 }
 
-/** `AppFilesHaveChanged` of Argo CD v3.5: the file itself, one below the directory, or a match. */
-function covers({ directory, pattern }: GeneratePath, path: string): boolean {
-  const file = `/${path}`;
-  if (file === pattern || isWithin(parentOf(path), directory)) return true;
-  return hasGlob(pattern) && matchesGlob(pattern, file, { doubleStar: false });
+/** The entries that cover a name, by `AppFilesHaveChanged` of Argo CD v3.5: the file itself, one below the directory, or a match. */
+function covering(entries: readonly GeneratePath[], names: readonly string[]): readonly GeneratePath[] {
+  if (names.length === 0) return [];
+  const [files, folders] = [new Set(names.map((name) => `/${name}`)), directoriesAbove(names)];
+  const steps = mostSteps();
+  return entries.filter(({ directory, pattern }) => {
+    if (files.has(pattern) || folders.has(directory)) return true;
+    return hasGlob(pattern) && [...files].some(globMatcher(pattern, { doubleStar: false }, steps));
+  });
 }
 
 const MAX_ENTRIES = 5;
 
 /** The directories of the files, or their common parent if there are many. */
 function missingEntry(files: readonly string[]): string {
-  const directories = [...new Set(files.map((file) => parentOf(file) || file))];
-  const outermost = directories.filter((one) => !directories.some((other) => other !== one && isWithin(one, other)));
+  const directories = new Set(files.map((file) => parentOf(file) || file));
+  const outermost = [...directories].filter(
+    (one) => ![...directoriesAbove([one])].some((other) => directories.has(other)),
+  );
   const entries = outermost.length <= MAX_ENTRIES ? outermost : [commonDirectory(outermost)];
   return entries.map((entry) => `/${entry}`).join(";");
 }

@@ -14,9 +14,9 @@ import { type Branches, followsBase, isOwnSource, nameAside } from "../inputs/mo
 import {
   cleanPath,
   decidesCheckoutOf,
+  directoriesAbove,
   globMatcher,
   isWithin,
-  parentOf,
   type Steps,
   SUBMODULES,
 } from "../tree/repository-path.js";
@@ -358,8 +358,7 @@ function directoriesChange(
   if (patterns.length === 0) return false;
   const submodules = [base, head].filter((tree) => tree?.touchesSubmodule("") === true);
   if (submodules.length > 0 && changedPaths.some((path) => isSubmoduleChange(path, submodules))) return true;
-  const directories = directoriesAbove(changedPaths);
-  const differing = directories.filter((one) => isListed(one, base) !== isListed(one, head));
+  const differing = [...directoriesAbove(changedPaths)].filter((one) => isListed(one, base) !== isListed(one, head));
   // A template may become anything, and a class of Go's `path.Match`, which Argo CD asks, may stand for a slash (v3.5 `filterApps`).
   return patterns.some((pattern) => {
     const [isLoose, directory] = [/[{[\\]/.test(pattern), fixedPart(pattern)];
@@ -375,14 +374,6 @@ function isListed(directory: string, tree: RepositoryTree | undefined): boolean 
 
 function isSubmoduleChange(path: string, trees: readonly (RepositoryTree | undefined)[]): boolean {
   return path === SUBMODULES || trees.some((tree) => tree?.entryAt(path)?.kind === "submodule");
-}
-
-function directoriesAbove(paths: readonly string[]): readonly string[] {
-  const directories = new Set([""]);
-  for (const path of paths) {
-    for (let one = parentOf(path); !directories.has(one); one = parentOf(one)) directories.add(one);
-  }
-  return [...directories].slice(1);
 }
 
 function pathsOf(list: Json | undefined): readonly string[] {

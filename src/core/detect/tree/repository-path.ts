@@ -26,6 +26,15 @@ export function parentOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
+/** The directories that hold these paths, at any depth. The root is the first. */
+export function directoriesAbove(paths: readonly string[]): ReadonlySet<string> {
+  const directories = new Set([""]);
+  for (const path of paths) {
+    for (let one = parentOf(path); !directories.has(one); one = parentOf(one)) directories.add(one);
+  }
+  return directories;
+}
+
 /** Index of the first entry at or after this path in sorted order; the number of entries if there is none. */
 export function firstAtOrAfter(entries: readonly TreeEntry[], path: string): number {
   let [low, high] = [0, entries.length];
@@ -140,25 +149,20 @@ export function linkFollower(
   }
 }
 
-/**
- * Matches a repository path against a pattern of `*`, `?` and `[...]`, each within one path component, in time
- * proportional to the product of the two lengths. With `doubleStar` a component `**` stands for any number of
- * components and `[!...]` negates like `[^...]` (as in Argo CD's globs for Helm value files). Without it the rules are
- * those of Go's `filepath.Match`.
- *
- * What is too long to compare counts as a match with `doubleStar`, which says what an application reads, and as none
- * without it, which says that a change is covered.
- */
-export function matchesGlob(pattern: string, path: string, options: { doubleStar: boolean }): boolean {
-  return globMatcher(pattern, options)(path);
-}
-
 /** How many steps comparisons may still take. */
 export interface Steps {
   left: number;
 }
 
-/** Compares many paths with one pattern as `matchesGlob` does. Once no steps are left, every path is too long to compare. */
+/**
+ * Matches repository paths against a pattern of `*`, `?` and `[...]`, each within one path component, in time
+ * proportional to the product of the two lengths. With `doubleStar` a component `**` stands for any number of
+ * components and `[!...]` negates like `[^...]` (as in Argo CD's globs for Helm value files). Without it the rules are
+ * those of Go's `filepath.Match`.
+ *
+ * What is too long to compare, and every path once no steps are left, counts as a match with `doubleStar`, which says what an
+ * application reads, and as none without it, which says that a change is covered.
+ */
 export function globMatcher(
   pattern: string,
   { doubleStar }: { doubleStar: boolean },

@@ -45,6 +45,26 @@ test("of more entries than anybody writes the first ones count", () => {
   expect([found?.length, found?.at(-1)?.pattern]).toEqual([1000, "/999"]);
 });
 
+test.each<[string, readonly string[], number]>([
+  ["patterns", Array.from({ length: 1000 }, (_, at) => `/q${at}${"[a-z]".repeat(45)}`), 3000],
+  ["folders", Array.from({ length: 1000 }, (_, at) => `/q${at}`), 30_000],
+])("a thousand %s are compared with the files of a very large change in no time", async (_, entries, count) => {
+  const annotations = { [ANNOTATION]: entries.join(";") };
+  const part = {
+    position: 1,
+    sourcePath: "apps/web",
+    whole: undefined,
+    paths: ["apps/web"],
+    patterns: [],
+    remote: false,
+  };
+  const paths = Array.from({ length: count }, (_one, at) => `apps/web/${at}/x.yaml`);
+  const before = performance.now();
+  const found = await uncoveredByGeneratePaths({ annotations }, [part], () => changesOf(paths));
+  expect(performance.now() - before).toBeLessThan(10_000);
+  expect(found?.missingEntry).toBe("/apps/web");
+});
+
 /** Changes that git prints as they are. */
 const changesOf = (paths: readonly string[]) => ({ paths, plain: paths, printed: () => Promise.resolve(paths) });
 
