@@ -150,6 +150,20 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     bot.expectChanges("sync root");
     await bot.comment(1, "svc sync -a root --prune");
     expect(bot.lastComment(1)).toContain("✅ succeeded");
+
+    // That of its name in another namespace, without the option, is another one.
+    const inTeam = (url: string, more: object = {}) =>
+      applicationResource("prod", { repoURL: url, namespace: "team-a", annotations: { ...annotations, ...more } });
+    const twice = await family(host, {
+      files: (url) => ({ "children/team.yaml": asYaml(inTeam(url)) }),
+      prepare: ({ argocd }, forge) => {
+        const tracked = { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:team-a/prod" };
+        argocd.addApplication(inTeam(cloneUrlOf(forge), tracked));
+      },
+    });
+    await twice.open({ "children/team.yaml": null });
+    expect(twice.lastComment(1)).toContain("Keeps argoproj.io/Application team-a/prod");
+    expect(twice.lastComment(1)).not.toContain("although the files say");
   });
 
   test("a child in another namespace is bound by the rule of its bare name", async () => {

@@ -2,7 +2,13 @@ import { type AffectedApplication, detect, type Detection, scanSides } from "../
 import { isSameSet } from "../detect/scan/application-sets.js";
 import { isNeverPruned } from "../diff/cautions.js";
 import type { RenderedChild, RenderedSet, RenderFacts } from "../diff/diff-task.js";
-import { type Application, type ApplicationSet, digestOf, specEqual } from "../model/application.js";
+import {
+  type Application,
+  type ApplicationSet,
+  type ApplicationSpec,
+  digestOf,
+  specEqual,
+} from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { allInTurns, mapInTurns, nextTurn } from "../model/collections.js";
@@ -163,12 +169,11 @@ export async function withTakenBack(
 }
 
 export interface KeptSource extends Pick<Stoppable, "signal"> {
-  readonly deployer: Pick<Deployer, "findApplicationSet" | "listApplications" | "listApplicationSets">;
+  readonly deployer: Pick<Deployer, "findApplicationSet" | "listApplications" | "listApplicationSets" | "naming">;
 }
 
 /** An object in the cluster, and what takes the place of both sides where it stays; undefined if it could not be read. */
 interface Below<Side> {
-  readonly name: string;
   readonly resource: JsonObject | undefined;
   readonly side: Side | undefined;
 }
@@ -184,46 +189,45 @@ export async function keptAlive(
 ): Promise<RenderFacts> {
   const kept = [...facts.children, ...facts.sameSets].filter(({ stays }) => stays !== undefined);
   if (kept.length === 0) return facts;
-  const [applications, sets] = await Promise.all([
+  const [nameOf, applications, sets] = await Promise.all([
+    deployer.naming(),
     deployer.listApplications(signal),
     // What cannot be read counts as deleted.
     deployer.listApplicationSets(signal).catch(only(DeployerFailure, () => [])),
   ]);
-  const below = applications
-    .filter((one) => one.parent === parent)
-    .map(({ resourceName: name, annotations, spec }) => ({
-      name,
-      resource: { metadata: { annotations } },
-      side: spec,
-    }));
-  const listed = sets.filter((one) => one.parent === parent && kept.some(({ name }) => name === one.name));
+  const children = applications.filter((one) => one.parent === parent);
+  const below = new Map<string, Below<ApplicationSpec>>(
+    children.map(({ name, annotations, spec }) => [name, { resource: { metadata: { annotations } }, side: spec }]),
+  );
+  const named = new Set(kept.map((one) => nameOf(one.namespace, one.name)));
+  const listed = sets.filter((one) => one.parent === parent && named.has(nameOf(one.namespace, one.name)));
   // A list has no annotations of sets.
-  const setsBelow = await allInTurns(listed, async ({ name, namespace }) => {
+  const read = await allInTurns(listed, async ({ name, namespace }) => {
     const found = deployer.findApplicationSet({ name, namespace }, signal);
     const resource = (await found.catch(only(DeployerFailure, () => undefined)))?.resource;
-    return { name, resource, side: resource };
+    return [nameOf(namespace, name), { resource, side: resource }] as const;
   });
-  const looked = facts.sameSets.map((one) => asInCluster(one, setsBelow));
+  const setsBelow = new Map(read);
+  const looked = facts.sameSets.map((one) => asInCluster(one, setsBelow.get(nameOf(one.namespace, one.name))));
   return {
     ...facts,
     children: facts.children
-      .map((one) => asInCluster(one, below))
+      .map((one) => asInCluster(one, below.get(nameOf(one.namespace, one.name))))
       .map((one) => (one.head === undefined ? { ...one, changed: true } : one)),
     sets: [...facts.sets, ...looked.filter(({ head }) => head === undefined)],
     sameSets: looked.filter(({ head }) => head !== undefined),
   };
 }
 
-function asInCluster<Side, T extends Pick<RenderedChild, "name" | "stays"> & { readonly head: Side | undefined }>(
+function asInCluster<Side, T extends Pick<RenderedChild, "stays"> & { readonly head: Side | undefined }>(
   one: T,
-  live: readonly Below<Side>[],
+  live: Below<Side> | undefined,
 ): T {
   const { stays } = one;
   if (stays === undefined) return one;
-  const same = live.filter(({ name }) => name === one.name);
-  const side = same.every(({ resource }) => isNeverPruned(resource, stays)) ? same[0]?.side : undefined;
+  const side = isNeverPruned(live?.resource, stays) ? live?.side : undefined;
   if (side !== undefined) return { ...one, base: side, head: side };
-  return { ...one, head: undefined, stays: same.length > 0 ? stays : undefined };
+  return { ...one, head: undefined, stays: live && stays };
 }
 
 /** The plan of an application with its effect, and with the sets that its sync changes although both sides define them in the same way. */
