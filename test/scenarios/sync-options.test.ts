@@ -206,20 +206,24 @@ describe.each(HOSTS)("options of a sync on %s", (host) => {
     expect(bot.changes()).toEqual(["sync api", "sync web"]);
   });
 
-  test("what differs by the commit id alone is named where an override file has the variable", async () => {
-    const parameters = [{ name: "id", value: "$ARGOCD_APP_REVISION", forceString: true }];
-    const resources = (repoURL: string, labels = {}) => ({
-      web: { labels, spec: { source: { repoURL, path: "charts/web", targetRevision: "main" } } },
-    });
-    const bot = await startBot({
-      host,
-      resources,
-      files: () => ({ ...CHART.files(), "charts/web/.argocd-source.yaml": JSON.stringify({ helm: { parameters } }) }),
-    });
-    const labelled = resources(bot.forge.cloneUrl(bot.repository), { team: "shop" }).web;
-    const one = await bot.open({ "argocd/web.yaml": asYaml(bot.resourceOf("web", labelled)) });
-    expect(section(bot.lastComment(one), "web")).toContain("No changes but the commit id, in ConfigMap web-cfg.");
-  });
+  test.each(["ARGOCD_APP_REVISION", "\\u0041RGOCD_APP_REVISION"])(
+    "what differs by the commit id alone is named where an override file has the variable, written as %s",
+    async (variable) => {
+      const parameters = [{ name: "id", value: "$VARIABLE", forceString: true }];
+      const text = JSON.stringify({ helm: { parameters } }).replace("VARIABLE", variable);
+      const resources = (repoURL: string, labels = {}) => ({
+        web: { labels, spec: { source: { repoURL, path: "charts/web", targetRevision: "main" } } },
+      });
+      const bot = await startBot({
+        host,
+        resources,
+        files: () => ({ ...CHART.files(), "charts/web/.argocd-source.yaml": text }),
+      });
+      const labelled = resources(bot.forge.cloneUrl(bot.repository), { team: "shop" }).web;
+      const one = await bot.open({ "argocd/web.yaml": asYaml(bot.resourceOf("web", labelled)) });
+      expect(section(bot.lastComment(one), "web")).toContain("No changes but the commit id, in ConfigMap web-cfg.");
+    },
+  );
 
   test("skip_no_changes never drops an application that still runs an earlier commit of this PR", async () => {
     const bot = await startBot({ host, config: { defaults: { skip_no_changes: true, auto_merge: true } } });

@@ -281,8 +281,8 @@ export async function inputsOfSide(
   const overrides = inputs
     .flatMap(({ sourcePath }) => overrideFilesOf(live, sourcePath))
     .filter((file) => tree.hasFile(file));
-  const texts = overrides.length === 0 ? [] : (await tree.readTexts(overrides)).values();
-  if ([...texts].some((text) => text.includes(COMMIT_VARIABLE))) commits.push(at);
+  const parameters = await Promise.all(overrides.map((file) => tree.readYaml(file)));
+  if (JSON.stringify(parameters).includes(COMMIT_VARIABLE)) commits.push(at);
   const fingerprint = [inputFingerprint(inputs, tree), ...others, ...commits, ...tree.leadingOut].join(" ");
   const pinned = [...positions, ...fixed.map(({ position }) => position)];
   return {
