@@ -32,7 +32,7 @@ function ignoredFields({ resource: { spec } }: ApplicationSet): readonly Ignored
 function belowSpec(pointer: string): readonly Path[] {
   const [root, member, ...steps] = pointer.split("/");
   if (root !== "" || member !== "spec") return [];
-  return [steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"))];
+  return [[member, ...steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"))]];
 }
 
 /**
@@ -49,8 +49,9 @@ export function regenerated(
     .flatMap((one) => one.paths);
   if (paths.length === 0) return spec;
   const compared = (one: ApplicationSpec): JsonObject => {
-    const left = paths.reduce<Json | undefined>((rest, path) => rest && without(rest, path), one);
-    return isJsonObject(left) ? left : {};
+    const left: { readonly spec?: ApplicationSpec } = structuredClone({ spec: one });
+    for (const path of paths) takeOut(left, path);
+    return left.spec ?? {};
   };
   return rewritten(live, compared(live), compared(withoutEmptyBlocks(spec)));
 }
@@ -65,15 +66,19 @@ function withoutEmptyBlocks(spec: ApplicationSpec): ApplicationSpec {
 
 const DROPPED: ReadonlySet<string> = new Set(["syncPolicy", "helm", "kustomize", "directory"]);
 
-/** Unlike in a diff, a block that loses its last member stays: the controller's patch then leaves what is live in it. */
-function without(value: Json, [step, ...rest]: Path): Json | undefined {
-  if (step === undefined) return undefined;
+/**
+ * Takes a field out in place, since there may be thousands. Unlike in a diff, a block that loses its last member stays: the controller's
+ * patch then leaves what is live in it.
+ */
+function takeOut(value: Json | undefined, [step = "", ...rest]: Path): void {
   if (isList(value)) {
-    return value.flatMap((item, at) => (String(at) === step ? (without(item, rest) ?? []) : [item]));
+    const at = /^(?:0|[1-9]\d*)$/.test(step) ? Number(step) : value.length;
+    if (rest.length === 0) (value as Json[]).splice(at, 1);
+    else takeOut(value[at], rest);
+  } else if (isJsonObject(value)) {
+    if (rest.length === 0) Reflect.deleteProperty(value, step);
+    else takeOut(ownMember(value, step), rest);
   }
-  if (!isJsonObject(value)) return value;
-  const known = ownMember(value, step);
-  return known === undefined ? value : { ...value, [step]: without(known, rest) };
 }
 
 /** The live definition with the differences between `from` and `to` applied. */
