@@ -668,6 +668,23 @@ describe("ignoreDifferences", () => {
         { what: "RespectIgnoreDifferences leaves /spec/list as it is", objects: ["example.com/Thing guestbook/a"] },
       ]);
     });
+
+    test.each<[string, Manifest, Manifest]>([
+      ["a list that does not have the field in git", { list: [{ b: 1 }] }, { list: [{ b: 2 }] }],
+      ["a list that becomes empty", { list: [{ a: 9, b: 1 }] }, { list: [] }],
+      ["a map that goes", { map: { a: 9 } }, {}],
+    ])("Argo CD 3.5 takes back what it copied: %s", (_, base, head) => {
+      const thing = (spec: Manifest) => object("example.com/v1/Thing", "a", { spec });
+      const found = liveDiff({
+        base: [thing(base)],
+        head: [thing(head)],
+        live: [liveOf(thing({ ...base, ...("list" in base ? { list: [{ a: 9, b: 1 }] } : {}) }))],
+        spec: ignoring({ group: "example.com", kind: "Thing", jsonPointers: ["/spec/list/0/a", "/spec/map/a"] }),
+        syncOptions,
+      });
+      expect(found.updated).toBe(1);
+      expect(basisOf(found).kept).toEqual([]);
+    });
   });
 });
 

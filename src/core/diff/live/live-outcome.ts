@@ -1,5 +1,5 @@
 import { groupedBy } from "../../model/collections.js";
-import { isJsonObject, jsonEqual, type JsonObject, sortedKeys } from "../../model/json.js";
+import { isJsonObject, isList, jsonEqual, type JsonObject, sortedKeys } from "../../model/json.js";
 import type { AgainstCluster, ManifestDiff, ObjectNote } from "../../model/plan/manifest-diff.js";
 import type { LiveState } from "../../ports/deployer.js";
 import { isDataKey, isSecret } from "../../secrets/hide-values.js";
@@ -55,15 +55,15 @@ export function outcomeOf(one: InCluster, applying: Applying): Outcome {
   const rules = ignoredIn(applying.ignored, one);
   const paths = ignoredPaths(one, rules, applying);
   const respected = applying.ignored.respected === "yes";
-  const left = respected ? paths.map((path) => asPatched(path, one)) : [];
+  const target = respected && one.live !== undefined ? withoutIgnored(one, rules, paths) : one.head;
+  const left = respected ? paths.filter((path) => isCopied(path, one, target)).map((path) => asPatched(path, one)) : [];
   const hidden = respected ? left : paths.filter((path) => isUntouched(path, one));
   const keys = (isSecret(identity) ? applying.stayingKeys(identity) : undefined) ?? [];
   const present = paths.length === 0 ? one.live : one.whole;
-  const wanted = respected && present !== undefined ? withoutIgnored(one, rules, paths) : one.head;
   // Whether an empty member that the answer lacks is not stored or is ignored cannot be told then.
   const whole = writesIgnored(applying.ignored, identity) ? one.head : one.answer?.whole;
   const answer = one.answer && { ...one.answer, whole: whole ?? one.answer.whole };
-  const sides = applied({ ...one, live: present, answer }, wanted, { hidden, left, keys });
+  const sides = applied({ ...one, live: present, answer }, target, { hidden, left, keys });
   const stay = one.live === undefined || one.head === undefined ? [] : keys;
   const changed = left.filter((path) => isChanged(path, one));
   return {
@@ -152,6 +152,20 @@ export function pointedAt({ pointers }: Ignored, sides: Sides): readonly string[
 /** A rule does not hide what the change request itself changes, since a sync applies that anyway. */
 function isUntouched(path: FieldPath, { base, head }: Pick<Sides, "base" | "head">): boolean {
   return base !== undefined && head !== undefined && jsonEqual(path.valueIn(base), path.valueIn(head));
+}
+
+/**
+ * Whether it copies a field that the cluster has into that. Since 3.5 it then takes back each list of which nothing was taken out, and
+ * each map that only the cluster has, but not one that is ignored itself (`restoreNonIgnoredFields`).
+ */
+function isCopied({ identity, steps }: FieldPath, { head }: InCluster, target: JsonObject | undefined): boolean {
+  for (const at of steps.keys()) {
+    const above = new FieldPath(identity, steps.slice(0, at + 1));
+    const value = above.valueIn(head) ?? null;
+    if (value === null) return at === steps.length - 1;
+    if (isList(value)) return !jsonEqual(value, above.valueIn(target));
+  }
+  return true;
 }
 
 /**
