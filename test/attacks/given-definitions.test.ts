@@ -269,6 +269,34 @@ describe.each(HOSTS)("a definition that a child's own file gives it below a pare
     expect(bot.lastComment(one)).not.toContain("wrote the new definition");
   });
 
+  test("deletes nothing that a child with auto-sync prunes then while another pull request holds that", async () => {
+    const mid = (repoURL: string, path: string) => {
+      const spec = { syncPolicy: { automated: { prune: true } } };
+      return { "root/mid.yaml": asYaml(applicationResource("mid", { repoURL, path, namespace: "argocd", spec })) };
+    };
+    const bot = await byFile(host, {
+      files: (url) => ({
+        "root/prod.yaml": null,
+        ...mid(url, "mid"),
+        "mid/keep.yaml": configMap("keep", { value: "1" }),
+        "mid/prod.yaml": asYaml(applicationResource("prod", { repoURL: url, namespace: "argocd" })),
+        "none/keep.yaml": configMap("keep", { value: "1" }),
+      }),
+    });
+    bot.argocd.removeApplication("prod");
+    await bot.argocd.deploy("root");
+    await bot.argocd.deploy("mid");
+    const other = await bot.open(changeOf(["prod"], "2"));
+    const one = await bot.open(mid(cloneUrlOf(bot.forge), "none"));
+    await bot.approve(one);
+    const held = "A sync of `root` would delete `prod`, so it waits for that lock";
+    for (const command of COMMANDS) await expectRefused(bot, one, command, held);
+    await bot.comment(other, "svc unlock");
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync -a root");
+    expect(bot.changes()).toEqual(["sync root"]);
+  });
+
   test("is not deleted by a parent that prunes, whose kustomization drops it, while another pull request holds it", async () => {
     const bot = await byFile(host, { files: () => listing("prod.yaml", "keep.yaml") });
     const other = await bot.open(changeOf(["prod"], "2"));

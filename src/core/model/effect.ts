@@ -61,8 +61,8 @@ export type ReachedBy =
 export type DefinitionChange =
   | { readonly kind: "unchanged" | "unknown" }
   /**
-   * `mayStay`: the policy of its set keeps it, unless the controller of ApplicationSets has one of its own. `atOnce`: also by a sync that
-   * does not prune.
+   * `mayStay`: the policy of its set keeps it, unless the controller of ApplicationSets has one of its own, or it is created anew.
+   * `atOnce`: also by a sync that does not prune.
    */
   | { readonly kind: "removed"; readonly mayStay?: boolean; readonly atOnce?: boolean }
   | { readonly kind: "new"; readonly moves?: readonly Move[] }
@@ -70,7 +70,7 @@ export type DefinitionChange =
   | { readonly kind: "changed"; readonly moves: readonly Move[] };
 
 /** What a sync deletes before it creates it anew. */
-export const GONE_FIRST = { kind: "removed", atOnce: true } as const;
+export const GONE_FIRST = { kind: "removed", atOnce: true, mayStay: true } as const;
 
 /** A change that nobody may make without an approval, whatever the rules say. Both texts are untrusted. */
 export interface Move {

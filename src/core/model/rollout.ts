@@ -130,9 +130,7 @@ function ofMember({ application, definition, digest }: Member, origin: string): 
     case "changed":
       return [{ application, goal: "run", origin, existed: true, definition: digest }];
     case "removed":
-      return definition.mayStay === true || definition.atOnce === true
-        ? []
-        : [{ application, goal: "go", origin, existed: true }];
+      return definition.mayStay === true ? [] : [{ application, goal: "go", origin, existed: true }];
     case "unchanged":
     case "unknown":
       return [];

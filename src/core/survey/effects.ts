@@ -51,10 +51,20 @@ function reachedInTurn(first: readonly Reached[], chain: Chain): readonly Member
     const others = chain.appliedBy.get(member.application) ?? [];
     const problem = chain.unseen ?? (others.some(({ digest }) => digest !== undefined) ? NOT_RENDERED : undefined);
     found.set(key, { ...member, deploysItself, ...(hidden ? { problem } : {}) });
-    if (deploysItself) queue.push(...known.flatMap(({ reached: below }) => below));
+    if (deploysItself) queue.push(...known.flatMap(({ reached: below }) => below.map(asGoneAtOnce)));
     queue.push(...removedWith(recreated === true ? { ...member, definition: GONE_FIRST } : member, chain));
   }
   return [...found.values()];
+}
+
+/** What an application deletes that Argo CD deploys by itself, and that may prune by itself as well. */
+function asGoneAtOnce(one: Reached): Reached {
+  const { definition } = one.member;
+  return definition.kind === "removed" ? withDefinition(one, { ...definition, atOnce: true }) : one;
+}
+
+function withDefinition(one: Reached, definition: Member["definition"]): Reached {
+  return { ...one, member: { ...one.member, definition } };
 }
 
 /** Argo CD deletes what a removed application has deployed, if that has the finalizer for it. */
@@ -66,9 +76,7 @@ function removedWith(member: Member, chain: Chain): readonly Reached[] {
     return { member: memberOf({ ...common, application, before: [spec] }), deploysItself: false };
   });
   const gone = [...children, ...lookedAt(member, chain).flatMap(({ reached }) => reached)];
-  return gone.map((one) =>
-    one.member.definition.kind === "removed" ? { ...one, member: { ...one.member, definition } } : one,
-  );
+  return gone.map((one) => (one.member.definition.kind === "removed" ? withDefinition(one, definition) : one));
 }
 
 /** What is known of a member: of one that is deleted, what goes with it, rather than what a sync of it would change. */
