@@ -28,6 +28,9 @@ describe.each(HOSTS)("what an earlier pull request left in the cluster on %s", (
     const web = section(bot.lastComment(one), "web");
     expect(web).not.toContain("**Deletes:**");
     expect(web).toContain(`${how}, except those with the sync option Prune=false: ConfigMap guestbook/old.`);
+    // No ApplicationSet is among what goes.
+    bot.clock.advance(600_000);
+    bot.argocd.faults.add({ path: /\/applicationsets(\?|$)/, fault: { kind: "status", status: 403, body: "{}" } });
     bot.expectChanges("sync web");
     await bot.comment(one, command);
     expect(bot.liveValue("old")).toBeUndefined();

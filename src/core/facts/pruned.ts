@@ -59,22 +59,25 @@ export async function leftOverIn(
   context: LeftOverSource,
 ): Promise<readonly ReachedFacts[]> {
   const { deployer, signal } = context;
-  const left = subjects.flatMap(({ name, live: { leftOver = [], spec } }) =>
-    leftOver.map((title) => ({ title, name, isHere: destinationOf(spec).cluster === IN_CLUSTER })),
+  const left = subjects.flatMap(({ name: parent, live: { leftOver = [], spec } }) =>
+    leftOver.flatMap((title) => {
+      const [, set, namespace, name] = /^argoproj\.io\/Application(Set)? (?:([^/]*)\/)?([^/]+)$/.exec(title) ?? [];
+      const isHere = destinationOf(spec).cluster === IN_CLUSTER;
+      return name === undefined ? [] : [{ set, id: { name, namespace }, parent, isHere }];
+    }),
   );
   if (left.length === 0) return [];
   const [nameOf, below] = await Promise.all([deployer.naming(), byParent(context)]);
-  const found = await allInTurns(left, async ({ title, name: parent, isHere }) => {
-    const [, set, namespace, name] = /^argoproj\.io\/Application(Set)? (?:([^/]*)\/)?([^/]+)$/.exec(title) ?? [];
-    if (name === undefined || (!isHere && !hasBelow(below, parent))) return [];
-    const id = { name, namespace };
+  const found = await allInTurns(left, async ({ set, id, parent, isHere }) => {
+    if (!isHere && !hasBelow(below, parent)) return [];
+    const application = nameOf(id.namespace, id.name);
     const live = set
       ? (await deployer.findApplicationSet(id, signal))?.resource
-      : asManifest(await deployer.findApplication(nameOf(namespace, name), signal));
+      : asManifest(await deployer.findApplication(application, signal));
     if (isNeverPruned(live, [])) return [];
-    const gone = set ? await deployer.applicationsOfSet(id, signal) : [nameOf(namespace, name)];
+    const gone = set ? await deployer.applicationsOfSet(id, signal) : [application];
     const all = await withBelow(gone, below, context);
-    return all.map((application) => ({ application, lock: undefined, deletedBy: [parent] }));
+    return all.map((one) => ({ application: one, lock: undefined, deletedBy: [parent] }));
   });
   return found.flat();
 }
