@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { type Application, sourcesOf } from "../../model/application.js";
+import { type Application, type Source, sourcesOf } from "../../model/application.js";
 import { canonicalJson, isJsonObject, isList, type Json, type JsonObject } from "../../model/json.js";
 import type { Task } from "../../ports/compute.js";
 import type { Unreadable } from "../../ports/manifest-scanner.js";
@@ -84,6 +84,7 @@ function readResource(value: Json): Resource | Unreadable | undefined {
   if (metadata.data.name.includes("{{")) return TEMPLATE;
   const whole: JsonObject = { ...value, status: undefined };
   const spec = isJsonObject(value.spec) ? value.spec : {};
+  if (kind.data.kind === "Application" && sourcesOf(spec).some(hasPlaceholder)) return TEMPLATE;
   const content = createHash("sha256").update(canonicalJson(whole)).digest("base64");
   const parts = { ...metadata.data, spec, content };
   if (kind.data.kind === "ApplicationSet") return { kind: "ApplicationSet", ...parts, whole, problem: undefined };
@@ -100,6 +101,11 @@ function readResource(value: Json): Resource | Unreadable | undefined {
 /** An object without a name cannot be applied. A name that is not a text may be one to Argo CD's parser. */
 function hasName({ metadata }: JsonObject): boolean {
   return isJsonObject(metadata) && metadata.name !== undefined && metadata.name !== null && metadata.name !== "";
+}
+
+/** No parser objects to placeholders in quotes. What holds a `:` or an `@` may be an address that git reads all the same. */
+function hasPlaceholder({ repoURL }: Source): boolean {
+  return /^\s*\{\{[^:@]*$/.test(repoURL);
 }
 
 function isComplete(spec: JsonObject): boolean {

@@ -112,6 +112,12 @@ describe("a scan of a revision", () => {
   test.each([
     ["a template", application("{{ .Values.name }}"), "it is a template", false],
     ["a template in quotes", application('"{{name}}"'), "it is a template", false],
+    [
+      "a repository in quotes",
+      application("web").replace(OWN_URL, '"{{ .Values.url }}/{{name}}"'),
+      "it is a template",
+      false,
+    ],
     ["broken YAML", `${application("web")}  broken: [\n`, "it is not valid YAML", true],
     [
       "no name",
@@ -124,6 +130,10 @@ describe("a scan of a revision", () => {
     const { applications, unreadable } = await scan({ "broken.yaml": broken, "ok.yaml": application("ok") });
     expect([...unreadable]).toEqual([["broken.yaml", { reason, mayHide }]]);
     expect(applications.map(({ file }) => file)).toEqual(["ok.yaml"]);
+  });
+
+  test.each(["'https://evil.example/{{a}}.git'", "'{{a}}@evil.example:b.git'"])("%s is a repository", async (url) => {
+    expect(await names({ "web.yaml": application("web").replace(OWN_URL, url) })).toEqual(["web in web.yaml"]);
   });
 
   test("a file over 1 MiB is searched: one that cannot hold a resource is nothing to report", async () => {
