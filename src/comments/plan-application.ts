@@ -171,7 +171,7 @@ function summaryLines({ diff, cluster }: EvaluatedPlan, { pruning, words }: Appl
   ];
 }
 
-function verdictLines({ verdict, diff, writesDefinition }: EvaluatedPlan): readonly string[] {
+function verdictLines({ verdict, diff, writesDefinition, atMerge }: EvaluatedPlan): readonly string[] {
   const cluster = againstCluster(diff);
   const quietTitle = (title: string) => title.split(" ").map(quiet).join(" ");
   const besides = besidesSentence(diff, quietTitle);
@@ -182,7 +182,7 @@ function verdictLines({ verdict, diff, writesDefinition }: EvaluatedPlan): reado
     case "unchanged":
       return [
         commitSentence(diff, quietTitle) ?? QUIET.unchanged(cluster !== undefined),
-        ...(writesDefinition ? [QUIET.definitionAlone] : []),
+        ...(writesDefinition ? [QUIET.definitionAlone({ atMerge })] : []),
       ];
     case "unknown":
       return [
@@ -201,7 +201,8 @@ export const QUIET = {
   driftAlone: "The head commit and the target branch render the same: a sync changes only what drifted.",
   kept: "The head commit and the target branch do not render the same, but a sync leaves this as it is in the cluster.",
   alreadyThere: "The head commit and the target branch do not render the same, but the cluster already has this.",
-  definitionAlone: "The application's definition still changes: a sync writes it.",
+  definitionAlone: ({ atMerge }: Pick<ApplicationPlan, "atMerge">) =>
+    `The application's definition still changes${atMerge === undefined ? ": a sync writes it" : ""}.`,
 };
 
 function basisLines(basis: DiffBasis, { short }: HostWords): readonly string[] {

@@ -56,10 +56,11 @@ export async function warningsOf(
 }
 
 /** The warning about a definition that a parent gives, in place of those about its own; undefined if no parent does. */
-function givenTo({ definedBy, head, live }: LiveSubject): readonly string[] | undefined {
+function givenTo({ definedBy, head, live, notDriven }: LiveSubject): readonly string[] | undefined {
   if (definedBy === undefined) return undefined;
   if (specEqual(head.spec, live.spec)) return [];
-  return [`planned with the definition that ${definedBy} gives it at this commit: a sync deploys ${definedBy} first`];
+  const first = notDriven === undefined ? `: a sync deploys ${definedBy} first` : "";
+  return [`planned with the definition that ${definedBy} gives it at this commit${first}`];
 }
 
 /** Said of an application among whose manifests its own definition changes. */

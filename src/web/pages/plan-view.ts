@@ -236,7 +236,10 @@ function definitionOf(plan: ApplicationPlan): readonly ResourceChange[] {
   return [{ action: "update", title, kind: "Application", hook: false, whole: false, diff }];
 }
 
-function verdictSentences({ verdict, diff, writesDefinition }: Evaluated, withDiff: boolean): readonly string[] {
+function verdictSentences(
+  { verdict, diff, writesDefinition, atMerge }: Evaluated & Pick<ApplicationPlan, "atMerge">,
+  withDiff: boolean,
+): readonly string[] {
   const cluster = againstCluster(diff);
   const besides = withDiff ? besidesSentence(diff, (name) => name) : undefined;
   const secrets = [
@@ -255,7 +258,7 @@ function verdictSentences({ verdict, diff, writesDefinition }: Evaluated, withDi
     case "unchanged":
       return [
         commitSentence(diff, withDiff ? (name) => name : undefined) ?? QUIET.unchanged(cluster !== undefined),
-        ...(writesDefinition ? [QUIET.definitionAlone] : []),
+        ...(writesDefinition ? [QUIET.definitionAlone({ atMerge })] : []),
       ];
     case "unknown":
       return [
