@@ -1549,6 +1549,17 @@ test("nobody is said to sync any more once a run is given up", async () => {
   expect(world.host.commentsOf(number).at(-1)).not.toContain("is syncing");
 });
 
+test("how an earlier sync ended is shown although the refusal after which it was looked up was cut off", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  await world.giveUp(world.comment(number, "svc sync"), { at: world.deployer, method: "sync", when: "after" });
+  const cut = { at: world.host, method: "postComment", when: "before", saying: "svc:refused" } as const;
+  await world.cutOff(world.comment(number, "svc sync -a nope"), cut);
+  expect(world.host.commentsOf(number).at(-1)).toContain("No applications are locked");
+  expect(await markedIn(world)).toContain(number);
+});
+
 test("a result that was recorded before its answer ended the processes is the answer", async () => {
   const world = new CutWorld();
   const number = world.open(config("web", "2"));

@@ -70,7 +70,9 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   // Last: a sync may also have merged what the next one is planned against.
   if (freed.size > 0) await callNext({ applications: [...freed], after: event.change }, runId, deps);
   const mayAsk = !showsItself(outcome) && (ticket.again || outcome.kind !== "silent");
-  const isBehind = marking.changed() || (mayAsk && (await isLeftAsking(event.change, deps)));
+  // What an earlier attempt changed is not known.
+  const mayHaveChanged = marking.changed() || (ticket.again && outcome.kind === "answered");
+  const isBehind = mayHaveChanged || (mayAsk && (await isLeftAsking(event.change, deps)));
   if (isBehind && !showsItself(outcome)) await deps.publisher.mark(event.change);
   // Nothing else would push the event again: what was announced or approved would not begin, and a withdrawn approval would count.
   const isLost = outcome.kind === "failed" && ["stage-due", "approved", "reviewed"].includes(event.kind);
