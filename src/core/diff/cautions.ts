@@ -1,6 +1,6 @@
 import { isJsonObject, isLongInteger, type Json, type JsonObject, jsonEqual, withoutNulls } from "../model/json.js";
 import type { Danger } from "../model/plan/manifest-diff.js";
-import { compareQuantities, defaultOf } from "./kubernetes-rules.js";
+import { IMMUTABLE, compareQuantities, defaultOf } from "./kubernetes-rules.js";
 import {
   annotationOf,
   deletePoliciesOf,
@@ -330,26 +330,6 @@ function forcedFirst(identity: ManifestIdentity, head: JsonObject, options: read
   const isForced = has("Replace=true") && has("Force=true") && !CLUSTER_WIDE.has(typeOf(identity));
   return isForced ? lostIfThere(identity, head, FIRST, "because of Force=true") : [];
 }
-
-/** Members that Kubernetes never lets change, by group and kind (`Validate…Update` in its validation packages, v1.34). */
-const IMMUTABLE: Readonly<Record<string, readonly string[]>> = {
-  "apps/DaemonSet": ["spec.selector"],
-  "apps/Deployment": ["spec.selector"],
-  "apps/ReplicaSet": ["spec.selector"],
-  "apps/StatefulSet": ["spec.selector", "spec.serviceName", "spec.podManagementPolicy", "spec.volumeClaimTemplates"],
-  "batch/Job": [
-    ...["spec.selector", "spec.template", "spec.completions", "spec.completionMode", "spec.backoffLimitPerIndex"],
-    ...["spec.managedBy", "spec.podFailurePolicy", "spec.successPolicy"],
-  ],
-  "/Secret": ["type"],
-  "storage.k8s.io/StorageClass": ["provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"],
-  "rbac.authorization.k8s.io/RoleBinding": ["roleRef"],
-  "rbac.authorization.k8s.io/ClusterRoleBinding": ["roleRef"],
-  "apiextensions.k8s.io/CustomResourceDefinition": ["spec.group", "spec.scope", "spec.names.kind", "spec.names.plural"],
-  "scheduling.k8s.io/PriorityClass": ["value", "preemptionPolicy"],
-  "networking.k8s.io/IngressClass": ["spec.controller"],
-  "node.k8s.io/RuntimeClass": ["handler"],
-};
 
 /** The changed members that Kubernetes refuses to change. Empty if it accepts the update. */
 function refusedChanges(identity: ManifestIdentity, base: JsonObject, head: JsonObject): readonly string[] {

@@ -393,8 +393,8 @@ function differingByCommit(
   if (placeholders.base === placeholders.head) return [];
   const shortest = placeholders.head.slice(0, 7);
   return [...byIdentity(head, destinationNamespace)].flatMap(([key, { identity, manifest }]) => {
-    if (pairs.get(key)?.base === undefined || differing.has(key)) return [];
-    if (!JSON.stringify(manifest).includes(shortest)) return [];
+    if (pairs.get(key)?.base === undefined || differing.has(key) || !JSON.stringify(manifest).includes(shortest))
+      return [];
     if (jsonEqual(normalise(manifest, placeholders.head), normalise(manifest, undefined))) return [];
     return [titleOf(identity.namespace === destinationNamespace ? { ...identity, namespace: "" } : identity)];
   });

@@ -362,3 +362,23 @@ function read(value: Json | undefined): { readonly value: bigint; readonly divis
   const digits = BigInt(whole + part) * factor * 10n ** BigInt(Math.max(power, 0));
   return { value: sign === "-" ? -digits : digits, divisor: 10n ** BigInt(part.length + Math.max(-power, 0)) };
 }
+
+/** Members that Kubernetes never lets change, by group and kind (`Validate…Update` in its validation packages, v1.34). */
+export const IMMUTABLE: Readonly<Record<string, readonly string[]>> = {
+  "apps/DaemonSet": ["spec.selector"],
+  "apps/Deployment": ["spec.selector"],
+  "apps/ReplicaSet": ["spec.selector"],
+  "apps/StatefulSet": ["spec.selector", "spec.serviceName", "spec.podManagementPolicy", "spec.volumeClaimTemplates"],
+  "batch/Job": [
+    ...["spec.selector", "spec.template", "spec.completions", "spec.completionMode", "spec.backoffLimitPerIndex"],
+    ...["spec.managedBy", "spec.podFailurePolicy", "spec.successPolicy"],
+  ],
+  "/Secret": ["type"],
+  "storage.k8s.io/StorageClass": ["provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"],
+  "rbac.authorization.k8s.io/RoleBinding": ["roleRef"],
+  "rbac.authorization.k8s.io/ClusterRoleBinding": ["roleRef"],
+  "apiextensions.k8s.io/CustomResourceDefinition": ["spec.group", "spec.scope", "spec.names.kind", "spec.names.plural"],
+  "scheduling.k8s.io/PriorityClass": ["value", "preemptionPolicy"],
+  "networking.k8s.io/IngressClass": ["spec.controller"],
+  "node.k8s.io/RuntimeClass": ["handler"],
+};
