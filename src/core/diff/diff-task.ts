@@ -170,9 +170,8 @@ function renderedTwice({ base, head, baseNamespace, destinationNamespace }: Diff
 
 /** Characters of foreign content in a comparison. */
 export function sizeOf({ base, head, live, answers, ignored }: DiffInput): number {
-  return (
-    base.length + head.length + JSON.stringify(ignored).length + (live?.state.length ?? 0) + sizeOfAnswers(answers)
-  );
+  const rules = JSON.stringify(ignored).length;
+  return base.length + head.length + rules + (live?.state.length ?? 0) + sizeOfAnswers(answers);
 }
 
 export function sizeOfAnswers(answers: ObjectAnswers): number {
@@ -391,11 +390,10 @@ function differingByCommit(
   differing: ReadonlyMap<string, Sides>,
 ): readonly string[] {
   const { head, destinationNamespace, placeholders } = request;
-  const shortest = placeholders.head.slice(0, 7);
   if (placeholders.base === placeholders.head) return [];
   return [...byIdentity(head, destinationNamespace)].flatMap(([key, { identity, manifest }]) => {
     if (pairs.get(key)?.base === undefined || differing.has(key)) return [];
-    const isNamed = JSON.stringify(manifest).includes(shortest);
+    const isNamed = JSON.stringify(manifest).includes(placeholders.head.slice(0, 7));
     if (!isNamed || jsonEqual(normalise(manifest, placeholders.head), normalise(manifest, undefined))) return [];
     return [titleOf(identity.namespace === destinationNamespace ? { ...identity, namespace: "" } : identity)];
   });
