@@ -195,11 +195,34 @@ function misspelled(value: Json | undefined): readonly Misspelled[] {
   if (isList(value)) return value.flatMap(misspelled);
   if (!isJsonObject(value)) return [];
   return Object.entries(value).flatMap(([key, inner]) => {
-    const member = KNOWN.has(key) ? undefined : MEMBERS.get(folded(key));
-    if (member !== undefined) return [{ key, member }];
-    const free = FREE.has(key) || (key === "parameters" && isJsonObject(inner));
-    return free ? [] : misspelled(inner);
+    const member = memberOf(key);
+    if (member !== key) return [{ key, member }];
+    return isFree(key, inner) ? [] : misspelled(inner);
   });
+}
+
+/** A part of a definition with the keys as Go's `encoding/json` reads them: what has one member twice, in two spellings, is merged. */
+export function withExactKeys(block: JsonObject): JsonObject {
+  const exact = new Map<string, Json>();
+  for (const [key, inner = null] of Object.entries(block)) {
+    const name = memberOf(key);
+    const [known, read] = [exact.get(name), isFree(name, inner) ? inner : exactIn(inner)];
+    exact.set(name, isJsonObject(known) && isJsonObject(read) ? { ...known, ...read } : read);
+  }
+  return Object.fromEntries(exact);
+}
+
+function exactIn(value: Json): Json {
+  if (isList(value)) return value.map(exactIn);
+  return isJsonObject(value) ? withExactKeys(value) : value;
+}
+
+function memberOf(key: string): string {
+  return KNOWN.has(key) ? key : (MEMBERS.get(folded(key)) ?? key);
+}
+
+function isFree(key: string, inner: Json | undefined): boolean {
+  return FREE.has(key) || (key === "parameters" && isJsonObject(inner));
 }
 
 /** Upper case first: Go also takes letters such as `ſ` for those that they become. */

@@ -1,6 +1,14 @@
 import type { ApplicationSet } from "../../model/application.js";
 import type { ChangeRequest } from "../../model/change-request.js";
-import { isJsonObject, isList, type Json, type JsonObject, objectsIn, stringsIn } from "../../model/json.js";
+import {
+  isJsonObject,
+  isList,
+  type Json,
+  type JsonObject,
+  objectsIn,
+  stringsIn,
+  withExactKeys,
+} from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath, parentOf } from "../tree/repository-path.js";
 
@@ -75,8 +83,10 @@ export function mapGenerators(
 
   function member(kind: string, options: Json | undefined, levels: number): Json | undefined {
     if (!isJsonObject(options)) return options;
-    const nests = kind === "matrix" || kind === "merge";
-    return replace(nests ? { ...options, generators: mapped(options.generators, levels - 1) } : options, kind);
+    if (kind !== "matrix" && kind !== "merge") return replace(options, kind);
+    // Kubernetes does not know the members of one in another one, and keeps them in any spelling (v3.5 `ToNestedMatrixGenerator`).
+    const read = levels === NESTING ? options : withExactKeys(options);
+    return replace({ ...read, generators: mapped(read.generators, levels - 1) }, kind);
   }
 }
 

@@ -246,6 +246,14 @@ describe("changedApplicationSets", () => {
       { "envs/a/x.json": "2" },
       false,
     ],
+    // Argo CD reads these members with Go's `encoding/json`, which ignores case; Kubernetes keeps what is in there as it is.
+    [
+      "a file, by another spelling in a matrix of a matrix",
+      { matrix: { Generators: [{ GIT: { files: [{ Path: "envs/*/x.json" }] }, Git: { RepoURL: OWN_URL } }] } },
+      { "envs/a/x.json": "2" },
+      true,
+    ],
+    ["a file, by a spelling that Kubernetes drops", { GIT: git().git ?? null }, { "envs/a/x.json": "2" }, false],
     ["no git generator", { list: { elements: [] } }, { "envs/a/x.json": "2" }, false],
     // Git takes a directory for everything below it, and `:` for the start of its own options.
     ["a file in a directory that it reads", git({ files: [{ path: "envs/a" }] }), { "envs/a/x.json": "2" }, true],
