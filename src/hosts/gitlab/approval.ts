@@ -7,7 +7,7 @@ import { idField, ifFound, loginField, oneLine, readUntil, revisionField } from 
 import { type IsProgram, mayWrite } from "./access.js";
 import { getMergeRequest, PENDING } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
-import { readNotes } from "./notes.js";
+import { notePages } from "./notes.js";
 import { isBot } from "./webhook.js";
 
 const userSchema = z.object({ id: idField, username: loginField });
@@ -299,9 +299,8 @@ function describeRule(rule: Rule): string {
   return `${title} needs ${left} more approval${left === 1 ? "" : "s"}${by}`;
 }
 
-/** Anybody who may edit the merge request makes GitLab write notes. A page has a hundred. */
-const MOST_PAGES = 10;
-const MOST_NOTES = 100 * MOST_PAGES;
+/** Anybody who may edit the merge request makes GitLab write notes. */
+const MOST_NOTES = 1000;
 
 /**
  * GitLab writes the note of an approval in the background, so that it may be newer than a push that followed the approval. Jobs of
@@ -334,11 +333,11 @@ async function readNotedApprovals(
   approvers: ReadonlySet<string>,
 ): Promise<NotedApprovals> {
   const asked = `read when ${change.repository}!${change.number} was approved`;
-  const newest = { schema: noteSchema, sort: "desc", orderBy: "created_at", activityFilter: "only_activity" } as const;
+  const order = { sort: "desc", orderBy: "created_at", activityFilter: "only_activity" } as const;
+  const newest = { ...order, schema: noteSchema, most: MOST_NOTES };
   const times = new Map<string, number>();
   const open = new Set(approvers);
-  for (let page = 1; page <= MOST_PAGES && open.size > 0; page += 1) {
-    const { notes, more } = await readNotes(client, change, asked, { ...newest, page });
+  for await (const { notes, more } of notePages(client, change, asked, newest)) {
     for (const { body, system, imported, author, created_at } of notes) {
       // People write notes with any text; only those that GitLab writes in their name tell what they did.
       if (system !== true || imported === true || author === null || author === undefined) continue;
@@ -346,7 +345,7 @@ async function readNotedApprovals(
       // The newest one counts: an approval that was taken back since has no time.
       if (open.delete(author.id) && body === APPROVED) times.set(author.id, Date.parse(created_at));
     }
-    if (!more) return { times, cutOff: false };
+    if (!more || open.size === 0) return { times, cutOff: false };
   }
-  return { times, cutOff: open.size > 0 };
+  return { times, cutOff: true };
 }

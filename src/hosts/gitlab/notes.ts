@@ -82,29 +82,40 @@ async function react(
 const PAGE_SIZE = 100;
 /** A page that is never too large: GitLab takes a megabyte for each text, and escapes it to six times as much. */
 const FEW = 5;
-const MAX_PAGES = 50;
 
 type NotesQuery = NonNullable<Parameters<MergeRequestNotes["all"]>[2]>;
 
 /**
- * Reads a page of notes. A short page may not be the last: GitLab cuts the pages first, and then removes the notes that our account
- * must not read, such as mentions in a private project (`lib/api/notes.rb` of GitLab).
+ * Reads notes page by page, in small ones where people write more than one answer may have. A short page may not be the last: GitLab
+ * cuts the pages first, and then removes the notes that our account must not read, such as mentions in a private project
+ * (`lib/api/notes.rb` of GitLab).
  */
-export async function readNotes<Schema extends z.ZodType>(
+export async function* notePages<Schema extends z.ZodType>(
   client: GitLabClient,
   { repository, number }: ChangeRequestRef,
   asked: string,
-  { schema, ...query }: NotesQuery & { readonly schema: Schema; readonly page: number; readonly perPage?: number },
-): Promise<{ readonly notes: readonly z.output<Schema>[]; readonly more: boolean }> {
+  { schema, most, ...query }: NotesQuery & { readonly schema: Schema; readonly most: number },
+): AsyncGenerator<{ readonly notes: readonly z.output<Schema>[]; readonly more: boolean }> {
   const pageSchema = z.object({
     data: z.array(schema),
     paginationInfo: z.object({ next: z.number().nullable() }),
   });
-  const { perPage = PAGE_SIZE } = query;
-  const { data: notes, paginationInfo } = await client.read(pageSchema, asked, (gitlab) =>
-    new MergeRequestNotes(gitlab).all(repository, number, { ...query, perPage, showExpanded: true }),
-  );
-  return { notes, more: paginationInfo.next !== null || notes.length >= perPage };
+  let [read, perPage, more] = [0, PAGE_SIZE, true];
+  while (more && read < most) {
+    const wanted = { ...query, page: read / perPage + 1, perPage, showExpanded: true } as const;
+    const reading = client.read(pageSchema, asked, (gitlab) =>
+      new MergeRequestNotes(gitlab).all(repository, number, wanted),
+    );
+    const found = await reading.catch(ifLarger(perPage));
+    if (found === undefined) {
+      perPage = FEW;
+      continue;
+    }
+    more = found.paginationInfo.next !== null || found.data.length >= perPage;
+    yield { notes: found.data, more };
+    read += perPage;
+    if (read % PAGE_SIZE === 0) perPage = PAGE_SIZE;
+  }
 }
 
 const ownNoteSchema = z.object({
@@ -114,6 +125,8 @@ const ownNoteSchema = z.object({
   author: z.object({ id: idField }).nullish(),
 });
 
+const MOST_OWN_NOTES = 5000;
+
 /** Notes of the account with this id, oldest first, out of the first 5,000 of the merge request. */
 async function listOwn(
   client: GitLabClient,
@@ -121,22 +134,20 @@ async function listOwn(
   account: string,
 ): Promise<readonly OwnComment[]> {
   const asked = `list the comments of ${change.repository}!${change.number}`;
-  const order = { schema: ownNoteSchema, sort: "asc", orderBy: "created_at" } as const;
+  const oldest = { schema: ownNoteSchema, most: MOST_OWN_NOTES, sort: "asc", orderBy: "created_at" } as const;
   const own: OwnComment[] = [];
-  for (let page = 1; page <= MAX_PAGES; page += 1) {
-    const { notes, more } = await readNotes(client, change, asked, { ...order, page });
+  for await (const { notes } of notePages(client, change, asked, oldest)) {
     for (const { id, body, system, author } of notes) {
       if (system !== true && author?.id === account) own.push({ id, body: body ?? "" });
     }
-    if (!more) break;
   }
   return own;
 }
 
 /** Merge requests of a page; each costs a request. */
 const MERGE_REQUESTS_PAGE = 50;
-/** Pages of the newest notes of a merge request that one call of `recentActivity` reads. */
-const MAX_NOTE_PAGES = 10;
+/** How many of the newest notes of a merge request one call of `recentActivity` reads. */
+const MOST_RECENT_NOTES = 1000;
 /** How many pages of merge requests one call reads at most. All but one repeat what the last call told; what comes after them is lost. */
 const MAX_MERGE_PAGES = 200;
 /** Merge requests whose last notes are remembered, and characters of all these notes: a comment has up to 65,536. */
@@ -277,19 +288,12 @@ function ifLarger(perPage: number): (error: unknown) => undefined {
 /** What people wrote, and the newest note: GitLab itself writes one for each approval. */
 async function notesSince(client: GitLabClient, change: ChangeRequestRef, since: Date) {
   const asked = `list the comments of ${change.repository}!${change.number}`;
-  const order = { schema: recentNoteSchema, sort: "desc", orderBy: "created_at" } as const;
+  const order = { schema: recentNoteSchema, most: MOST_RECENT_NOTES, sort: "desc", orderBy: "created_at" } as const;
   const found = new Map<string, z.output<typeof recentNoteSchema>>();
-  let perPage = PAGE_SIZE;
-  for (let page = 1; page <= MAX_NOTE_PAGES; page += 1) {
-    const read = await readNotes(client, change, asked, { ...order, page, perPage }).catch(ifLarger(perPage));
-    if (read === undefined) {
-      [page, perPage] = [0, FEW];
-      continue;
-    }
-    const { notes: listed, more } = read;
+  for await (const { notes: listed } of notePages(client, change, asked, order)) {
     for (const note of listed) found.set(note.id, note);
     const oldest = listed.at(-1)?.created_at;
-    if (!more || (oldest !== undefined && oldest < since)) break;
+    if (oldest !== undefined && oldest < since) break;
   }
   const notes = [...found.values()];
   const recent = notes.filter(({ created_at }) => created_at >= since);

@@ -289,6 +289,25 @@ describe("own account and comments", () => {
     expect(await host.self()).toEqual({ id: "900", login: "svc", bot: true });
   });
 
+  test("its own comments are listed in small pages where other people write more than one answer may have", async () => {
+    const { host, api } = gitlabUnderTest();
+    api.get("/user").reply(200, { id: 900, username: "svc", bot: true });
+    const page = (size: number, which: (number: number) => boolean) =>
+      api
+        .get(`${MERGE_REQUEST}/notes`)
+        .query(({ per_page: per, page: number }) => per === String(size) && which(Number(number)));
+    const others = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({ id: index + 1, body: "x", author: { id: 101 } }));
+    const own = (id: number) => ({ id, body: "ours", author: { id: 900 } });
+    page(100, (number) => number === 1).reply(200, [{ ...own(1), body: "<".repeat(34 * 1024 * 1024) }]);
+    page(5, (number) => number < 20)
+      .times(19)
+      .reply(200, others(5));
+    page(5, (number) => number === 20).reply(200, [...others(4), own(100)]);
+    page(100, (number) => number === 2).reply(200, [own(101)]);
+    expect((await host.listOwnComments(ref)).map(({ id }) => id)).toEqual(["100", "101"]);
+  });
+
   test("a page that is short because GitLab hides notes in it is not the last one", async () => {
     const { host, api } = gitlabUnderTest();
     api.get("/user").reply(200, { id: 900, username: "svc", bot: true });
