@@ -95,7 +95,7 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
     requestTimeoutMs,
     isRead,
     isChecked: (method, { pathname }) =>
-      /\/merge_requests\/\d+\/(?:merge|rebase)$|\/merge_trains\/merge_requests\/\d+$/.test(pathname) ||
+      (method !== "GET" && /\/merge_requests\/\d+(?:\/merge|\/rebase)?$/.test(pathname)) ||
       // Nobody looks at the branch of a revert before svc makes it anew.
       (method === "DELETE" && /\/repository\/branches\/(?!svc-revert-)/.test(pathname)),
     followsOwnRedirects: false,

@@ -76,6 +76,15 @@ test("is confirmed again after the pause that a limit asks for", async () => {
   expect([answers, clock.sleeps]).toEqual([[], [30_000]]);
 });
 
+test("is confirmed again after a pause before the tick for squashing is taken away", async () => {
+  const { host, api, clock } = mergeUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest({ squash: true }));
+  api.put(MERGE_REQUEST).reply(429, {}, { "retry-after": "30" });
+  const answers = [{ ...intent, method: "merge" } as const, undefined];
+  expect(await host.merge(change, () => Promise.resolve(answers.shift()))).toEqual({ kind: "barred" });
+  expect([answers, clock.sleeps]).toEqual([[], [30_000]]);
+});
+
 test("a place on the merge train is confirmed again after the pause that a limit asks for", async () => {
   const { host, api } = gitlabUnderTest();
   api.get(PROJECT).reply(200, { merge_trains_enabled: true });
