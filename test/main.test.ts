@@ -262,6 +262,14 @@ describe("the program", () => {
     },
   );
 
+  test("a check leaves it to the service to create server.data_dir, in which another user could not write", async () => {
+    const missing = join(folder, "not-yet", "clones");
+    const server = await file("svc.yaml", VALID.replace("port: 0", `port: 0, data_dir: ${missing}`));
+    const { output } = await start(["check", "--online", server], { ARGOCD_TOKEN: "x" }).ended;
+    expect(output).not.toContain("no folder for clones");
+    expect(await readdir(folder)).not.toContain("not-yet");
+  });
+
   test("reaches GitHub, GitLab, Argo CD and the login provider through the proxy of the environment", async () => {
     const asked = new Set<string>();
     const proxy = createServer();

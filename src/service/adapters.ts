@@ -1,6 +1,6 @@
-import { access, constants, lstat, mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { access, constants, lstat, mkdtemp, readdir, rm } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Logger } from "pino";
 import { errorCode } from "../config/files.js";
 import type { ServerConfig } from "../config/server/server.js";
@@ -94,11 +94,20 @@ async function temporaryFolder(): Promise<string> {
   return mkdtemp(join(tmpdir(), `${SERVICE}-clones-${process.pid}-${BEGAN}-${HERE}-`)).catch(noRoomIn(tmpdir()));
 }
 
-/** The configured folder for clones. @throws {CannotStart} */
-async function lastingFolder(path: string): Promise<string> {
-  const made = mkdir(path, { recursive: true, mode: 0o700 });
-  await made.then(() => access(path, constants.W_OK)).catch(noRoomIn(path));
-  return path;
+/**
+ * The configured folder for clones, which the first clone creates: `svc check --online` may run as another user, to whom it would belong.
+ * @throws {CannotStart} if svc can write neither to it nor to what there is of the folders above it.
+ */
+async function lastingFolder(path: string, existing = path): Promise<string> {
+  try {
+    // The slash says that it is a folder.
+    await access(`${existing}/`, constants.W_OK);
+    return path;
+  } catch (error) {
+    const above = dirname(existing);
+    if (errorCode(error) === "ENOENT" && above !== existing) return lastingFolder(path, above);
+    return noRoomIn(path)(error);
+  }
 }
 
 function noRoomIn(path: string): (error: unknown) => never {
