@@ -89,6 +89,18 @@ describe.each(HOSTS)("applications that a plan shows and a sync does not deploy,
     expect(bot.argocd.liveObject("ConfigMap", "guestbook", "api")).toBeDefined();
   });
 
+  test.each(["v3.3.19", "v3.5.1"])(
+    "nothing is promised of a deleted application of which Argo CD %s does not tell the objects",
+    async (version) => {
+      const bot = await startBot({ host, argocd: { version }, applications: ["web"] });
+      await bot.argocd.deploy("web");
+      bot.argocd.removeApplication("web");
+      bot.argocd.addApplication(bot.resourceOf("web", { path: "apps/nowhere" }));
+      const one = await bot.open({ "argocd/web.yaml": null });
+      expect(section(bot.lastComment(one), "web")).toContain("**Resources:** could not be previewed");
+    },
+  );
+
   test.each([[[CASCADING]], [[]]])(
     "hooks that run when an application goes are named, with finalizers %j",
     async (own) => {

@@ -80,8 +80,8 @@ export async function getListed(
 }
 
 /** Asks for a refresh, which Argo CD notes in an annotation; resolves when the controller has compared the application. */
-export async function refreshApplication(client: Client, target: Target, limits: Omit<ReadOptions, "query">) {
-  await client.call(readCall([target.resourceName], { query: { ...identity(target), refresh: "normal" }, ...limits }));
+export function refreshApplication(client: Client, target: Target, limits: Omit<ReadOptions, "query">) {
+  return client.call(readCall([target.resourceName], { query: { ...identity(target), refresh: "normal" }, ...limits }));
 }
 
 export function getManagedResources(client: Client, target: Target, limits: Omit<ReadOptions, "query">) {

@@ -46,16 +46,22 @@ export type RecentAnswers = LRUCache<LiveApplication, UnreadAnswer>;
 interface LiveAnswer extends Pick<LiveState, "stale" | "kubernetes">, Pick<ServerSettings, "tracking"> {
   readonly answer: UnreadAnswer;
   readonly application: ApplicationName;
+  readonly maybeEmpty: boolean;
 }
+
+const UNTOLD =
+  "Argo CD returned none of the objects that it manages: check the conditions of the application in Argo CD, and its Redis";
 
 /** Reads Argo CD's answer about the live resources of an application. */
 export const readLiveTask: Task<LiveAnswer, Read<LiveState>> = {
   name: "read-live",
-  run: ({ answer, application, tracking, stale, kubernetes }) =>
+  run: ({ answer, application, tracking, stale, kubernetes, maybeEmpty }) =>
     reading(async () => {
       const what = `the live resources of ${application}`;
       const toLive = (item: Compared) => toResource(item, tracking);
-      return { resources: await readArray(comparedAnswer, answer, what, toLive), stale, kubernetes };
+      const resources = await readArray(comparedAnswer, answer, what, toLive);
+      if (resources.length === 0 && !maybeEmpty) throw new ArgoCdFailure("failed", UNTOLD);
+      return { resources, stale, kubernetes };
     }),
 };
 
@@ -67,29 +73,43 @@ export function createLiveResources(
   const clusters = keep(() => readClusters(client).catch(untoldForLong), clock, CLUSTERS_KEPT_MS);
   const semaphore = createSemaphore(config.renderConcurrency);
 
-  async function refresh(application: LiveApplication, signal: AbortSignal): Promise<string | undefined> {
+  async function refresh(
+    application: LiveApplication,
+    signal: AbortSignal,
+  ): Promise<Pick<LiveAnswer, "stale" | "maybeEmpty">> {
     try {
-      await refreshApplication(client, application, { timeoutMs: REFRESH_MS, signal });
-      return undefined;
+      const told = await refreshApplication(client, application, { timeoutMs: REFRESH_MS, signal });
+      return { stale: undefined, maybeEmpty: managesNothing(told) };
     } catch (error) {
       if (!(error instanceof ArgoCdFailure)) throw error;
       log.warn({ application: application.name, err: error }, "Argo CD did not refresh an application");
-      return "Argo CD did not refresh the application, so the live state may be out of date";
+      const stale = "Argo CD did not refresh the application, so the live state may be out of date";
+      return { stale, maybeEmpty: false };
     }
   }
 
   return async (application, signal) => {
     const input = await semaphore.run(async () => {
-      const stale = await refresh(application, signal);
+      const refreshed = await refresh(application, signal);
       // If Argo CD has lost its cache, this call makes it compare as well.
       const answer = await getManagedResources(client, application, { timeoutMs: REFRESH_MS, signal });
       recent.set(application, answer);
       const kubernetes = versionOf(destinationOf(application.spec).cluster, await clusters.get(signal).catch(untold));
       const { tracking } = await serverSettings();
-      return { answer, application: application.name, tracking, stale, kubernetes };
+      return { ...refreshed, answer, application: application.name, tracking, kubernetes };
     }, signal);
     return readLarge(compute, readLiveTask, input, { owner: "live resources", signal, what: "the live resources" });
   };
+}
+
+const managing = z.object({
+  status: z.object({ resources: z.array(z.object({ hook: z.boolean().nullish() })).nullish() }).nullish(),
+});
+
+/** Argo CD 3.3 answers that there is nothing live also where its cache has no answer (`ManagedResources` in `server/application`). */
+function managesNothing(application: unknown): boolean {
+  const { data } = managing.safeParse(application);
+  return data !== undefined && (data.status?.resources ?? []).every(({ hook }) => hook === true);
 }
 
 const CLUSTERS_KEPT_MS = 5 * 60_000;

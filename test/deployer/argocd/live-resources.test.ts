@@ -161,13 +161,31 @@ test("a cluster-scoped object is tracked with its application's namespace", asyn
 
 test("when Argo CD does not compare anew, its last comparison is used and called old", async () => {
   refresh().reply(403, { code: 7, message: "permission denied", error: "permission denied" });
-  managed({ items: null });
+  managed(fixture("managed-resources"));
   const { deployer, lines } = underTest();
-  expect(await deployer.liveResources(live())).toEqual({
-    resources: [],
+  expect(await deployer.liveResources(live())).toMatchObject({
+    resources: [{ name: "plain-secret" }],
     stale: "Argo CD did not refresh the application, so the live state may be out of date",
   });
   expect(JSON.stringify(lines)).toContain("Argo CD did not refresh an application");
+});
+
+test.each([
+  [
+    "manages an object",
+    200,
+    { status: { resources: [{ kind: "Service", name: "web" }] } },
+    "returned none of the objects",
+  ],
+  ["manages hooks alone", 200, { status: { resources: [{ kind: "Job", name: "init", hook: true }] } }, undefined],
+  ["was not compared anew", 500, { code: 2, message: "no answer" }, "returned none of the objects"],
+])("no objects at all, where the application %s", async (_, status, refreshed, problem) => {
+  refresh().reply(status, refreshed);
+  managed({});
+  const read = underTest().deployer.liveResources(live());
+  await (problem === undefined
+    ? expect(read).resolves.toMatchObject({ resources: [] })
+    : expect(read).rejects.toThrow(problem));
 });
 
 test("an abort is no stale state", async () => {
