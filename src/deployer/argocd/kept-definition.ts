@@ -49,7 +49,7 @@ function asConfigured(deployed: unknown, spec: ApplicationSpec, at: SyncLookup["
   if (!Array.isArray(deployed)) return deployed;
   return deployed.map((one: unknown, index) => {
     const pin = at === "target" ? undefined : at.find(({ position }) => position === index + 1);
-    if (!isJsonObject(one) || one.targetRevision !== pin?.revision) return one;
+    if (pin === undefined || !isJsonObject(one) || one.targetRevision !== pin.revision) return one;
     return { ...one, targetRevision: configured[index]?.targetRevision ?? "" };
   });
 }
