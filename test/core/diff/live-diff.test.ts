@@ -279,6 +279,13 @@ describe("what is a change of the cluster", () => {
     expect(changedLines(found)).toContain(line);
   });
 
+  test("an empty map or list in the metadata of a custom kind is not stored, and is no change", () => {
+    const thing = (metadata: JsonObject) => object("example.com/v1/T", "t", { on: true }, metadata);
+    const git = thing({ labels: {}, annotations: {}, finalizers: [] });
+    const found = liveDiff({ base: [git], head: [git], live: [liveOf(thing({}))] });
+    expect(changedLines(found)).toEqual([]);
+  });
+
   test("an amount that is another amount", () => {
     const limits = (memory: string) => deployment({}, {}, { resources: { limits: { memory } } });
     const found = liveDiff({ base: [limits("1Gi")], head: [limits("1G")], live: [liveOf(limits("1024Mi"))] });

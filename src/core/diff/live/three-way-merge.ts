@@ -224,9 +224,10 @@ function isZero(value: Json): boolean {
 
 const MAPS_OF_TEXTS = /^(?:labels|annotations|matchLabels|nodeSelector|selector|data|binaryData|parameters)$/;
 
-/** Whether Kubernetes leaves out an empty value. It keeps those of custom kinds, texts in maps, and maps that have members. */
+/** Whether Kubernetes leaves out an empty value. It keeps texts in maps, maps that have members, and all outside the metadata of a custom kind. */
 function isUnstored({ identity, path }: Place, value: Json): boolean {
-  if (isCustom(identity.group) || (typeof value === "string" && MAPS_OF_TEXTS.test(path.at(-2) ?? ""))) return false;
+  const isFree = isCustom(identity.group) && path[0] !== "metadata";
+  if (isFree || (typeof value === "string" && MAPS_OF_TEXTS.test(path.at(-2) ?? ""))) return false;
   return isZero(value) && !(isJsonObject(value) && Object.keys(value).length > 0);
 }
 
