@@ -78,7 +78,7 @@ export function mayBeAddress(entry: string): boolean {
 /** The branch or tag that the query of an address names, as Kustomize finds it (`parseQuery` of 5.8.1); empty if it names none. */
 export function refIn(query: string): string {
   // Go reads nothing of a query with a semicolon or a broken escape, and another `?` as a letter.
-  const isBroken = query.includes(";") || percentDecoded(query) === undefined;
+  const isBroken = /;|%(?![\da-f]{2})/i.test(query);
   const options = new URLSearchParams(isBroken ? "" : `?${query}`);
   return ["ref", "version"].map((name) => options.get(name) ?? "").find((ref) => ref !== "") ?? "";
 }

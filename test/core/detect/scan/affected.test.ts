@@ -582,6 +582,11 @@ describe("what a kustomization reads of this repository by its address", () => {
     expect((await found(address, "docs/x")).notFollowing).toEqual([]);
   });
 
+  test("a query with an escape that is no UTF-8 still names its branch", async () => {
+    const { notFollowing } = await found(`${OWN_URL}//Base?ref=v1&x=%ff`, "common/cm.yaml");
+    expect(notFollowing).toEqual([]);
+  });
+
   test("an address with a password is shown without it", async () => {
     const { notFollowing } = await found(`${OWN_URL.replace("://", "://bot:hunter2@")}//Base`, "common/cm.yaml");
     expect(notFollowing[0]?.reason).toContain(`read ${OWN_URL}//Base by`);
