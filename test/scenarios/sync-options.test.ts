@@ -132,7 +132,8 @@ describe.each(HOSTS)("options of a sync on %s", (host) => {
   });
 
   test.each<[string, readonly string[], boolean]>([
-    ["v3.4.2", ["Prune=false"], false],
+    ["v3.3.19", ["Prune=false"], false],
+    ["v3.4.0", ["Prune=false"], true],
     ["v3.5.1", ["Prune=false"], true],
     ["v3.5.1", ["Prune=false "], false],
     ["v3.5.1", ["Prune=true", "Prune=false"], false],

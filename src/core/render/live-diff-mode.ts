@@ -278,7 +278,7 @@ function inputOf(
 }
 
 /**
- * The sync options of a definition that Argo CD reads: `Prune` and `Delete` of a whole application since 3.5 alone. Before, it
+ * The sync options of a definition that Argo CD reads: `Prune` and `Delete` of a whole application since 3.4 alone. Before, it
  * deletes all the same (argo-cd pull request 23370).
  */
 export async function syncOptionsOf(
@@ -288,7 +288,7 @@ export async function syncOptionsOf(
   const options = applicationSyncOptions(spec);
   const isDeletion = (option: string) => /^(?:Prune|Delete)=/.test(option);
   if (!options.some(isDeletion)) return options;
-  return isOlder(await versionOf(deployer), "3.5") === false
+  return isOlder(await versionOf(deployer), "3.4") === false
     ? options
     : options.filter((option) => !isDeletion(option));
 }
