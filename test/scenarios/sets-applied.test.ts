@@ -82,6 +82,21 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
     expect(bot.changes()).toEqual([]);
     expect(bot.lastComment(one)).toContain("A sync of `root` would delete `shop-de`, so it waits for that lock");
   });
+
+  test("removes none while another pull request has the lock of what goes with it, without --prune as well", async () => {
+    const bot = await startShops(host, { "apps/leaf/configmap.yaml": configMap("leaf", { value: "1" }) });
+    const annotations = { "argocd.argoproj.io/tracking-id": "shop-de:argoproj.io/Application:argocd/leaf" };
+    const repoURL = cloneUrlOf(bot.forge);
+    bot.argocd.addApplication(applicationResource("leaf", { repoURL, path: "apps/leaf", annotations }));
+    const other = await bot.open({ "apps/leaf/configmap.yaml": configMap("leaf", { value: "2" }) });
+    expect(await bot.locked(other)).toEqual(["leaf"]);
+    const one = await bot.open(setOf(repoURL, ["it"]));
+    await bot.approve(one);
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual([]);
+    expect(bot.lastComment(one)).toContain("A sync of `root` would delete `leaf`, so it waits for that lock");
+  });
+
   test.each([
     ["that svc reads from a file", "", 0],
     ["that only its parent's render tells of", "cr_paths: [argocd/**]\n", 1],

@@ -138,6 +138,8 @@ export async function reachedBySet(
     const named = (side: readonly Application[]) => groupedBy(side, (one) => one.name);
     const [old, young] = [named(base), named(head)];
     const sides = sidesOf(set);
+    // Once the parent has applied the set, its controller deletes without pruning.
+    const atOnce = sides.head !== undefined;
     const mayStay = sides.head !== undefined && !policyOf(sides.head).deletes;
     const settings = changedSettings(sides);
     const owned = await ownedIfChanged(sides, context);
@@ -151,7 +153,7 @@ export async function reachedBySet(
       const after = young.get(application) ?? [];
       if (after.length === 0) {
         const member = memberOf({ application, head: undefined, before: [...replaced, ...before], reachedBy });
-        return [{ member: { ...member, definition: { kind: "removed", mayStay } }, deploysItself: false }];
+        return [{ member: { ...member, definition: { kind: "removed", mayStay, atOnce } }, deploysItself: false }];
       }
       return after.flatMap((one): readonly Reached[] => {
         const { spec } = one;
