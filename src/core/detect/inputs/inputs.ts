@@ -318,7 +318,8 @@ function placeOf(written: string, { source, sources, positions, environment }: H
   const target = ref === undefined ? undefined : sources.find((other) => other.ref === ref);
   const path = target === undefined ? written : (rest ?? "");
   const file = path.length > MAX_LENGTH ? undefined : substitute(path, environment);
-  if (file === undefined || file.includes("{{")) return { kind: "unknown" };
+  // Behind a comma, Helm reads what is in quotes as one path, and nothing of a second line.
+  if (file === undefined || file.includes("{{") || /,.*["\r\n]/s.test(file)) return { kind: "unknown" };
   if (target === undefined && /^https?:\/\//i.test(file)) return { kind: "url", url: file };
   if (file.includes("://")) return { kind: "unknown" };
   if (!positions.includes((target ?? source).position)) return { kind: "elsewhere" };

@@ -45,6 +45,13 @@ describe("Helm", () => {
     expect(await wholeReason({}, values(file))).toBeUndefined();
   });
 
+  test.each(['../../envs/a.yaml,"../b.yaml"', "../../envs/a.yaml,../b.yaml\nx"])(
+    "of value files that commas separate, such as %j, quotes and lines are not told apart",
+    async (file) => {
+      expect(await wholeReason({}, values(file))).toContain("cannot be told before rendering");
+    },
+  );
+
   test("file parameters count like value files", async () => {
     const of = single("charts/web", { helm: { fileParameters: [{ name: "ca", path: "../../certs/ca.pem" }] } });
     expect(await touched({}, of, ["certs/ca.pem", "certs/other.pem"])).toEqual(["certs/ca.pem"]);
