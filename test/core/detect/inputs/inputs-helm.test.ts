@@ -58,10 +58,13 @@ describe("Helm", () => {
   });
 
   // `helm template --set-file a=../../certs/ca.pem,b=<folder>/b.pem` read both (Helm 3.15, 3.18 and 4.2).
-  test("files that the name of a file parameter names are read, too", async () => {
-    const of = single("charts/web", { helm: { fileParameters: [{ name: "a=../../certs/ca.pem,b", path: "b.pem" }] } });
-    expect(await touched({}, of, ["certs/ca.pem", "certs/other.pem"])).toEqual(["certs/ca.pem"]);
-  });
+  test.each(["a=../../certs/ca.pem,b", "a={../../certs/ca.pem},b", "a={x,..\\/../certs/ca.pem},b"])(
+    "files that the name of a file parameter names are read, too: %s",
+    async (name) => {
+      const of = single("charts/web", { helm: { fileParameters: [{ name, path: "b.pem" }] } });
+      expect(await touched({}, of, ["certs/ca.pem", "certs/other.pem"])).toEqual(["certs/ca.pem"]);
+    },
+  );
 
   test("the name stands for <namespace>_<name> outside Argo CD's namespace", async () => {
     const of = { ...values("/envs/$ARGOCD_APP_NAME.yaml"), name: applicationName("team-a/web") };
