@@ -145,6 +145,25 @@ describe.each(HOSTS)("what Kubernetes says to a plan on %s", (host) => {
       );
     }
   });
+
+  test("an Argo CD that tries only what an application has already is asked about that alone", async () => {
+    const names = Array.from({ length: 80 }, (_, at) => `m${at}`);
+    const files = (value: string, all: readonly string[]) =>
+      Object.fromEntries(all.map((name) => [`apps/web/${name}.yaml`, configMap(name, { a: value })]));
+    const old = names.filter((_, at) => at % 2 === 0);
+    const bot = await deployed({ host, ...ASKED, argocd: { version: "v3.3.19" }, files: () => files("1", old) });
+    bot.argocd.addAdmissionRule((_, { name }) =>
+      name === "m22" ? 'admission webhook "policy.example.com" denied the request: no' : undefined,
+    );
+    const one = await bot.open(files("2", names));
+    const web = section(bot.lastComment(one), "web");
+    expect(web).toContain("will refuse 1 of 40 changed objects; not tried: ");
+    expect(web).toContain(
+      "ConfigMap guestbook/m1, ConfigMap guestbook/m11, ConfigMap guestbook/m13 and 37 more (new, and this Argo CD tries only what the application has already)",
+    );
+    expect(web).not.toContain("too many");
+    expect(asked(bot)).toBeLessThan(16);
+  });
 });
 
 describe("when Kubernetes cannot be asked, the plan says why", () => {

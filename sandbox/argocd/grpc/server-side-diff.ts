@@ -1,6 +1,6 @@
 import { refusalOf } from "../../cluster/admission.js";
 import type { Account } from "../accounts.js";
-import { ApiError, codes, invalid, unknown } from "../api-error.js";
+import { ApiError, codes, invalid, permissionDenied, unknown } from "../api-error.js";
 import { ignoredFields, withoutFields } from "../controller/ignore-differences.js";
 import { findApplication } from "../find-application.js";
 import { isObject, objectAt, omit, same, sortedText, stringAt, type Json, type JsonObject } from "../json.js";
@@ -56,8 +56,19 @@ export async function serverSideDiff(
     const states = { targetState: state(world.cluster.stored(merged(live, target))), liveState: state(live) };
     return { ...shown, ...states, modified: states.targetState !== states.liveState };
   });
+  if (MANAGED_ALONE.test(world.options.version)) {
+    const known = new Set((controller.managed(application) ?? []).map(({ key }) => textOfKey(key)));
+    const other = items.find((one) => !known.has(textOfKey(one)));
+    if (other !== undefined) {
+      const { kind, group, name } = other;
+      throw permissionDenied(`${kind} ${group} ${name} not found as part of application ${application.metadata.name}`);
+    }
+  }
   return { items, modified: items.some(({ modified }) => modified) };
 }
+
+/** Versions known to refuse objects that are not the application's yet. v3.3.0 asks for none, v3.4.13 for the live ones. */
+const MANAGED_ALONE = /^v3\.(?:3\.19|4\.0)$/;
 
 function refused({ kind, name }: ObjectKey, message: string): ApiError {
   const text =

@@ -81,6 +81,12 @@ export function createTrials(
           if (isUnavailable(error)) pause(application, reason);
           return reason;
         }
+        if (error.code === GRPC.permissionDenied && error.message.includes(OF_OTHERS) && batch.some(isNew)) {
+          const all = [batch, ...batches.splice(0)];
+          for (const one of all.flat().filter(isNew)) trials.set(one, { kind: "untried", reason: NEW_ALONE });
+          batches.push(...all.map((one) => one.filter((each) => !isNew(each))).filter((one) => one.length > 0));
+          continue;
+        }
         const [only] = batch;
         const half = Math.ceil(batch.length / 2);
         if (batch.length === 1 && only !== undefined) trials.set(only, trialOfError(only, error));
@@ -138,6 +144,10 @@ export function createTrials(
 }
 
 const TOO_MANY = "too many changed objects, or too many that Kubernetes refuses";
+/** How some Argo CD 3.3 and 3.4 refuse a batch with objects that are not the application's yet (v3.4.0 `ServerSideDiff`). */
+const OF_OTHERS = " not found as part of application ";
+const NEW_ALONE = "new, and this Argo CD tries only what the application has already";
+const isNew = ({ asked }: Question): boolean => asked.live === "";
 const UNANSWERED: Trial = { kind: "untried", reason: "Argo CD's answer leaves them out" };
 
 function batches(questions: readonly Question[]): Question[][] {
