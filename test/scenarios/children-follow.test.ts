@@ -386,7 +386,7 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
   });
 
   test("one whose file is gone is not said to be deleted while its parent cannot be rendered", async () => {
-    const bot = await startFamily(host, "s");
+    const bot = await startFamily(host, "s", { project: "default" });
     const template = asYaml(child(bot.forge.cloneUrl(REPOSITORY), "s")).replace('"s"', "{{ .Values.size }}");
     const removed = { "apps/root/templates/all.yaml": null, "apps/root/templates/child.yaml": template };
     const fault = { kind: "status", status: 500, body: "{}" } as const;

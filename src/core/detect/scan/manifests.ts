@@ -15,7 +15,14 @@ import type {
 import type { TreeEntry } from "../../ports/repositories.js";
 import { linkFollower } from "../tree/repository-path.js";
 import { type Reading, REFUSED_MS, SHORT_TEXT } from "../tree/yaml-documents.js";
-import { type FileResources, mayHoldResource, readResources, readResourcesTask, type Resource } from "./resources.js";
+import {
+  type FileResources,
+  mayHoldResource,
+  outsideOfHelm,
+  readResources,
+  readResourcesTask,
+  type Resource,
+} from "./resources.js";
 
 /** Paths per read, which bounds the texts held at a time. */
 const BATCH = 1000;
@@ -86,10 +93,7 @@ export function createManifestScanner(compute: Compute, cacheLimit = CACHE_LIMIT
         if (keep === "a-while") remembered.set(refusedKey(blob), resources, { size, ttl: REFUSED_MS });
       }
     }
-    const files = entries.flatMap(({ path }): ReadFile[] => {
-      const found = read.get(path);
-      return found === undefined ? [] : [{ path, found }];
-    });
+    const files = foundFiles(entries, read, tree);
     for (const [path, target] of links) {
       const problem = target === undefined ? NO_TARGET : read.get(target)?.problem;
       if (problem !== undefined) files.push({ path, found: { resources: [], problem } });
@@ -100,6 +104,21 @@ export function createManifestScanner(compute: Compute, cacheLimit = CACHE_LIMIT
 }
 
 const NO_TARGET: Unreadable = { reason: "it is a link that cannot be followed", mayHide: true };
+
+/** What was read of these files; of a chart's templates only what Helm leaves as it is. */
+function foundFiles(
+  entries: readonly TreeEntry[],
+  read: ReadonlyMap<string, FileResources>,
+  tree: readonly TreeEntry[],
+): ReadFile[] {
+  const charts = new Set(tree.flatMap(({ path }) => (/(?:^|\/)Chart\.yaml$/.test(path) ? [path.slice(0, -10)] : [])));
+  const isInChart = (path: string) =>
+    [...path.matchAll(/(?<=^|\/)templates\//g)].some(({ index }) => charts.has(path.slice(0, index)));
+  return entries.flatMap(({ path }) => {
+    const found = read.get(path);
+    return found === undefined ? [] : [{ path, found: isInChart(path) ? outsideOfHelm(found) : found }];
+  });
+}
 
 /** Each blob once. */
 function worthReading(entries: readonly TreeEntry[], texts: ReadonlyMap<string, string>): readonly FileText[] {

@@ -20,6 +20,8 @@ interface ResourceParts extends Pick<Application, "namespace" | "labels" | "anno
   readonly content: string;
   /** Why it is too incomplete to be deployed. */
   readonly problem: string | undefined;
+  /** Helm would fill in what it says, if it lies in a chart. */
+  readonly isFilledIn: boolean;
 }
 
 /** The resources of one file's text. */
@@ -85,8 +87,9 @@ function readResource(value: Json): Resource | Unreadable | undefined {
   const whole: JsonObject = { ...value, status: undefined };
   const spec = isJsonObject(value.spec) ? value.spec : {};
   if (kind.data.kind === "Application" && sourcesOf(spec).some(hasPlaceholder)) return TEMPLATE;
-  const content = createHash("sha256").update(canonicalJson(whole)).digest("base64");
-  const parts = { ...metadata.data, spec, content };
+  const text = canonicalJson(whole);
+  const content = createHash("sha256").update(text).digest("base64");
+  const parts = { ...metadata.data, spec, content, isFilledIn: OF_HELM.test(text) };
   if (kind.data.kind === "ApplicationSet") return { kind: "ApplicationSet", ...parts, whole, problem: undefined };
   return {
     kind: "Application",
@@ -106,6 +109,15 @@ function hasName({ metadata }: JsonObject): boolean {
 /** No parser objects to placeholders in quotes. What holds a `:` or an `@` may be an address that git reads all the same. */
 function hasPlaceholder({ repoURL }: Source): boolean {
   return /^\s*\{\{[^:@]*$/.test(repoURL);
+}
+
+/** What Helm alone fills in, and braces in quotes that it leaves for an ApplicationSet. */
+const OF_HELM = /\{\{(?:[^{}]*(?:\.(?:Values|Release|Chart)|\binclude)\b|-?\s*(?:\\"|`)\{\{)/;
+
+/** What a file in a chart's templates says by itself: what Helm fills in there is no resource yet. */
+export function outsideOfHelm({ resources, problem }: FileResources): FileResources {
+  const kept = resources.filter(({ isFilledIn }) => !isFilledIn);
+  return { resources: kept, problem: problem ?? (kept.length < resources.length ? TEMPLATE : undefined) };
 }
 
 function isComplete(spec: JsonObject): boolean {

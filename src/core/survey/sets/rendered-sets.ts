@@ -90,14 +90,9 @@ export async function withSetsOfParents(
   return { ...found, detection: { ...found.detection, applicationSets } };
 }
 
-/** Whether the files do not tell both sides. A template of Helm may be YAML by chance, with what Helm fills in as text. */
+/** Whether the files do not tell both sides. */
 function saysTooLittle({ base, head, alsoIn }: ChangedApplicationSet): boolean {
-  if (alsoIn.length > 0) return false;
-  return (
-    base === undefined ||
-    head === undefined ||
-    /\{\{[^}]*\.(?:Values|Release|Chart)\b/.test(JSON.stringify(head.resource))
-  );
+  return alsoIn.length === 0 && (base === undefined || head === undefined);
 }
 
 function orderOf({ live, head, base }: LiveSubject): PreviewOrder {

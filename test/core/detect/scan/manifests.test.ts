@@ -136,6 +136,26 @@ describe("a scan of a revision", () => {
     expect(await names({ "web.yaml": application("web").replace(OWN_URL, url) })).toEqual(["web in web.yaml"]);
   });
 
+  test.each([
+    ["what Helm fills in", '"{{ $.Values.ns }}"', []],
+    ["a helper of Helm", "'{{ include \"web.ns\" . }}'", []],
+    ["what Helm leaves for later", "'{{ \"{{ns}}\" }}'", []],
+    ["other braces", '"{{ns}}"', ["web"]],
+  ])("%s makes a resource of a chart a template, and no other", async (_, namespace, found) => {
+    const web = application("web").replace("namespace: web", `namespace: ${namespace}`);
+    const set = web.replace("kind: Application", "kind: ApplicationSet");
+    const files = { "charts/root/templates/sub/web.yaml": `${web}---\n${set}---\n${application("plain")}` };
+    const chart = await scan({ ...files, "charts/root/Chart.yaml": "name: root\n" });
+    expect(chart.applications.map(({ application: { name } }) => name)).toEqual([...found, "plain"]);
+    expect(chart.applicationSets.map(({ set: { name } }) => name)).toEqual(found);
+    expect([...chart.unreadable.values()]).toEqual(
+      found.length > 0 ? [] : [{ reason: "it is a template", mayHide: false }],
+    );
+    const folder = await scan(files);
+    expect(folder.applications.map(({ application: { name } }) => name)).toEqual(["web", "plain"]);
+    expect(folder.applicationSets.map(({ set: { name } }) => name)).toEqual(["web"]);
+  });
+
   test("a file over 1 MiB is searched: one that cannot hold a resource is nothing to report", async () => {
     const filler = "a: some other text\n".repeat(70_000);
     const files = {
