@@ -84,11 +84,13 @@ export async function askConfirmed<R extends HostFailure>(
   return client.pastLimit(async () => {
     const intent = await confirm();
     if (intent === undefined) return undefined;
+    const isOurs = ({ target_branch: target }: MergeRequest) => target === change.baseBranch;
     const read = await getMergeRequest(client, change);
+    if (!isOurs(read)) return undefined;
     // GitLab ignores `squash: false` in the request to merge: https://gitlab.com/gitlab-org/gitlab/-/blob/master/lib/api/merge_requests.rb
     const isTicked = read.squash === true && intent.method !== "squash";
-    const { target_branch } = isTicked ? await untickSquash(client, change) : read;
-    return target_branch === change.baseBranch ? { intent, refusal: await send(intent) } : undefined;
+    if (isTicked && !isOurs(await untickSquash(client, change))) return undefined;
+    return { intent, refusal: await send(intent) };
   });
 }
 

@@ -65,6 +65,8 @@ test("is not tried unless it is confirmed, nor into another target branch", asyn
   expect(await host.merge(change, () => Promise.resolve(undefined))).toEqual({ kind: "barred" });
   api.get(MERGE_REQUEST).reply(200, mergeRequest({ target_branch: "release" }));
   expect(await host.merge(change, keep)).toEqual({ kind: "barred" });
+  api.get(MERGE_REQUEST).reply(200, mergeRequest({ target_branch: "release", squash: true }));
+  expect(await host.merge(change, confirming({ ...intent, method: "merge" }))).toEqual({ kind: "barred" });
 });
 
 test("is confirmed again after the pause that a limit asks for", async () => {
