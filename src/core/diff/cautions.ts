@@ -376,14 +376,19 @@ function serviceChanges(base: JsonObject, head: JsonObject): readonly string[] {
 const GROWING = "spec.resources.requests.storage";
 const CHANGEABLE: Readonly<Record<string, RegExp>> = {
   "/PersistentVolumeClaim": /^(?:resources|volumeAttributesClassName)$/,
-  "/PersistentVolume": /^(?:accessModes|capacity|claimRef|mountOptions|persistentVolumeReclaim\w+|storageClassName)$/,
+  "/PersistentVolume":
+    /^(?:accessModes|capacity|claimRef|mountOptions|persistentVolumeReclaim\w+|storageClassName|volumeAttributes\w+)$/,
 };
 
 type Differs = (path: string) => boolean;
-/** An affinity to nodes can be added once. */
+/** An affinity to nodes can be added once, and so can the Secret with which a driver enlarges a volume. */
 function volumeChanges(type: string, base: JsonObject, head: JsonObject, differs: Differs): readonly string[] {
   const members = [base, head].flatMap(({ spec }) => (isJsonObject(spec) ? Object.keys(spec) : []));
-  const isAdded = (member: string) => member === "nodeAffinity" && valueAt(base, "spec.nodeAffinity") === undefined;
+  const isAdded = (member: string) => {
+    const [before, after] = [base, head].map((side) => valueAt(side, `spec.${member}`));
+    if (!isJsonObject(before) || !isJsonObject(after)) return member === "nodeAffinity" && before === undefined;
+    return jsonEqual({ controllerExpandSecretRef: after.controllerExpandSecretRef ?? null, ...before }, after);
+  };
   const fixed = [...new Set(members)].filter((member) => CHANGEABLE[type]?.test(member) !== true && !isAdded(member));
   const changed = fixed.map((member) => `spec.${member}`).filter(differs);
   const isSmaller = (compareQuantities(valueAt(head, GROWING), valueAt(base, GROWING)) ?? 0) < 0;

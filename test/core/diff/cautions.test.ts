@@ -231,6 +231,17 @@ describe("changes that Kubernetes refuses", () => {
     expect(cautions).toEqual(["changes PersistentVolume disk"]);
   });
 
+  test("a volume of a driver can be given the Secret for enlarging it once, and another class of attributes", () => {
+    const secret = (name: string) => ({ driver: "d", volumeHandle: "v", controllerExpandSecretRef: { name } });
+    const change = (base: Manifest, head: Manifest) => diff([volume(base)], [volume(head)]).cautions;
+    const changes = ["changes PersistentVolume disk"];
+    expect(change({ csi: { driver: "d", volumeHandle: "v" } }, { csi: secret("a") })).toEqual(changes);
+    expect(change({ volumeAttributesClassName: "a" }, { volumeAttributesClassName: "b" })).toEqual(changes);
+    expect(change({ csi: secret("a") }, { csi: secret("b") })[0]).toContain("refuses to change spec.csi");
+    const other = { csi: { ...secret("a"), volumeHandle: "w" } };
+    expect(change({ csi: { driver: "d", volumeHandle: "v" } }, other)[0]).toContain("refuses to change spec.csi");
+  });
+
   test("a larger claim is only called out", () => {
     const grown = diff(
       [claim({ resources: { requests: { storage: "1Gi" } } })],
