@@ -2,7 +2,7 @@ import type { Application } from "../../model/application.js";
 import { ChangedPaths } from "../../model/collections.js";
 import type { InputPart, InputSet } from "../../model/input-set.js";
 import { directoriesAbove, globMatcher, hasGlob, isWithin, parentOf } from "../tree/repository-path.js";
-import { type GeneratePath, generatePathEntries, mostSteps, touchedPaths } from "./input-set.js";
+import { fixedPart, type GeneratePath, generatePathEntries, mostSteps, touchedPaths } from "./input-set.js";
 
 /** The paths that differ between two commits, and which of them git names to Argo CD. */
 interface Changes {
@@ -64,7 +64,8 @@ function covering(entries: readonly GeneratePath[], names: readonly string[]): r
   const steps = mostSteps();
   return entries.filter(({ directory, pattern }) => {
     if (files.has(pattern) || folders.has(directory)) return true;
-    return hasGlob(pattern) && [...files].some(globMatcher(pattern, { doubleStar: false }, steps));
+    if (!hasGlob(pattern) || !folders.has(fixedPart(directory))) return false;
+    return [...files].some(globMatcher(pattern, { doubleStar: false }, steps));
   });
 }
 

@@ -65,6 +65,14 @@ test.each<[string, readonly string[], number]>([
   expect(found?.missingEntry).toBe("/apps/web");
 });
 
+test("patterns of folders that do not change leave the last one enough steps for a very large change", async () => {
+  const others = Array.from({ length: 100 }, (_, at) => `/other/${at}/*.yaml`);
+  const annotations = { [ANNOTATION]: [...others, "/apps/*/x.yaml"].join(";") };
+  const part = { position: 1, sourcePath: "apps", whole: undefined, paths: ["apps"], patterns: [], remote: false };
+  const paths = Array.from({ length: 10_000 }, (_one, at) => `apps/${at}/x.yaml`);
+  expect(await uncoveredByGeneratePaths({ annotations }, [part], () => changesOf(paths))).toBeUndefined();
+});
+
 /** Changes that git prints as they are. */
 const changesOf = (paths: readonly string[]) => ({ paths, plain: paths, printed: () => Promise.resolve(paths) });
 
