@@ -151,6 +151,9 @@ describe.each(HOSTS)("options of a sync on %s", (host) => {
       const [deleted, stays] = ["**Deletes:** 1 to delete", "**Stays:** 1 left in the cluster by any sync"];
       expect(bot.lastComment(one)).toContain(isRead ? stays : deleted);
       expect(bot.lastComment(one)).not.toContain(isRead ? deleted : stays);
+      bot.expectChanges("sync web");
+      await bot.comment(one, "svc sync --prune");
+      expect(bot.argocd.liveObject("ConfigMap", "guestbook", "old") !== undefined).toBe(isRead);
     },
   );
 

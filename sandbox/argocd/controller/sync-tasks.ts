@@ -79,7 +79,8 @@ export function syncTasks(
     .filter(({ target, live }) => target === undefined && live !== undefined && hookPhases(live) === undefined)
     .map(({ key, live }): SyncTask => ({
       phase: "Sync",
-      run: () => runPrune(world, key, live ?? {}, sync.prune === true, dryRun),
+      run: () =>
+        runPrune(world, key, live ?? {}, { prune: sync.prune === true, dryRun, ownOptions: sync.syncOptions ?? [] }),
     }));
   const applies = objects.sort(byOrder).map(({ key, manifest }): SyncTask => ({
     phase: "Sync",
@@ -141,8 +142,17 @@ function applied(world: World, key: ObjectKey, manifest: Manifest, dryRun: boole
   }
 }
 
-function runPrune(world: World, key: ObjectKey, live: Manifest, prune: boolean, dryRun: boolean): ResourceResult {
-  const never = annotationValues(live, "argocd.argoproj.io/sync-options").includes("Prune=false");
+/** Since v3.4 the first `Prune` among the application's own options counts where the object has none. */
+function runPrune(
+  world: World,
+  key: ObjectKey,
+  live: Manifest,
+  { prune, dryRun, ownOptions }: { prune: boolean; dryRun: boolean; ownOptions: readonly string[] },
+): ResourceResult {
+  const isPrune = (option: string) => option.startsWith("Prune=");
+  const options = annotationValues(live, "argocd.argoproj.io/sync-options").filter(isPrune);
+  const own = /^v(?:2|3\.[0-3])\./.test(world.options.version) ? undefined : ownOptions.find(isPrune);
+  const never = options.includes("Prune=false") || (options.length === 0 && own === "Prune=false");
   const done = { hookPhase: "Succeeded", syncPhase: "Sync" } as const;
   if (!prune || never) {
     const message = never ? "ignored (no prune)" : "ignored (requires pruning)";
