@@ -60,20 +60,14 @@ const paths = z
   .optional()
   .catch(undefined)
   .transform((items = []) => items.flatMap(({ path }) => (path === "" ? [] : [path])));
-/** Argo CD calls Helm with `--set-file <name>=<path>`, where a name may hold more such pairs and lists (`ParseFile`). */
+/** Argo CD calls Helm with `--set-file <name>=<path>`, where a name may hold more such pairs and lists; Helm drops backslashes (`ParseFile`). */
 const fileParameters = z
   .array(z.object({ name: textMember, path: textMember }).catch({ name: "", path: "" }))
   .optional()
   .catch(undefined)
   .transform((items = []) => items.flatMap(({ name, path }) => [path, ...pathsInName(name)]).filter(Boolean));
 
-/** Helm drops a backslash before any character. */
-function pathsInName(name: string): readonly string[] {
-  return name
-    .replaceAll("\\", "")
-    .split(/[=,{}]/)
-    .slice(1);
-}
+const pathsInName = (name: string) => name.replaceAll("\\", "").match(/(?<=[=,{}])[^=,{}]+/g) ?? [];
 
 function textOf(value: unknown): string {
   if (typeof value === "number" || typeof value === "boolean") return String(value);

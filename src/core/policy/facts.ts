@@ -3,7 +3,6 @@ import { type Approval, type ChangeRequest, isSharedHead } from "../model/change
 import type { FailedCheck, OverriddenOf } from "../model/check.js";
 import { distinct } from "../model/collections.js";
 import type { Deployment } from "../model/deployment.js";
-import type { Member } from "../model/effect.js";
 import type { HoldOf } from "../model/hold.js";
 import type { HostWords } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
@@ -340,7 +339,7 @@ export function writersIn(plan: Plan | undefined): WritersIn {
       const { application: child, definition, reachedBy } = member;
       if (reachedBy.kind === "direct") continue;
       if (definition.kind === "new" || definition.kind === "changed") note(child, "writtenBy", parent);
-      if (definition.kind === "removed") note(child, isRemovedAtOnce(one, member) ? "removedBy" : "deletedBy", parent);
+      if (definition.kind === "removed") note(child, definition.atOnce === true ? "removedBy" : "deletedBy", parent);
     }
   }
   const asFacts = ({ writtenBy, deletedBy, removedBy }: Record<keyof Writers, Set<ApplicationName>>): Writers => ({
@@ -359,12 +358,4 @@ export function writersIn(plan: Plan | undefined): WritersIn {
         .filter(([child]) => !driven.has(child))
         .map(([application, writers]) => ({ application, lock: lockOf.get(application), ...asFacts(writers) })),
   };
-}
-
-/** Whether a member is deleted without pruning: first of all, or by its set's controller once the parent has applied the set. */
-function isRemovedAtOnce(parent: ApplicationPlan, { reachedBy, definition }: Member): boolean {
-  if (definition.kind === "removed" && definition.atOnce === true) return true;
-  if (reachedBy.kind !== "generated" || parent.kind !== "evaluated") return false;
-  const { created, changed } = parent.diff.sets;
-  return [...created, ...changed].some((name) => reachedBy.by === name || reachedBy.by.endsWith(`/${name}`));
 }

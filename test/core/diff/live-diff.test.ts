@@ -6,7 +6,7 @@ import { diffBoth, diffLive } from "../../../src/core/diff/live/live-outcome.js"
 import { identify, keyOf } from "../../../src/core/diff/manifest-key.js";
 import type { Marks } from "../../../src/core/diff/summarise.js";
 import type { ApplicationSpec, Manifest } from "../../../src/core/model/application.js";
-import { isJsonObject, type Json, jsonText } from "../../../src/core/model/json.js";
+import { isJsonObject, type Json, type JsonObject, jsonText } from "../../../src/core/model/json.js";
 import { kept } from "../../../src/core/ports/compute.js";
 import type { LiveResource } from "../../../src/core/ports/deployer.js";
 import { BASE, diff, HEAD, object } from "./resource.js";

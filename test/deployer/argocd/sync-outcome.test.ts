@@ -59,7 +59,7 @@ test("all sources of a multi-source application are verified", async () => {
 
 test("a success without the revision of a source that nothing pins is none", async () => {
   const done = ofRun(recorded("multi").done);
-  const { sources } = done.status.operationState?.syncResult as { sources: JsonObject[] };
+  const { sources } = done.status.operationState?.syncResult as { sources: { targetRevision?: string }[] };
   delete sources[1]?.targetRevision;
   const at = [1, 3].map((position) => ({ position, revision: SHA }));
   const outcome = await outcomeOf(done, syncRequest({ application: MULTI, at }));
