@@ -136,6 +136,19 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
     expect(bot.changes()).toEqual(["sync root"]);
   });
 
+  test("keeps nothing by its policy where a sync deletes it first", async () => {
+    const bot = await startShops(host, { ".svc.yaml": "cr_paths: [argocd/**]\n" });
+    const set = shopsResource(cloneUrlOf(bot.forge), names("it"), {
+      namespace: "argocd",
+      syncPolicy: { applicationsSync: "create-update" },
+    });
+    const annotations = { "argocd.argoproj.io/sync-options": "Replace=true,Force=true" };
+    const metadata = { name: "shops", namespace: "argocd", annotations };
+    const plan = bot.lastComment(await bot.open({ "children/set.yaml": asYaml({ ...set, metadata }) }));
+    expect(plan).toContain("**`shop-de`** (removed)");
+    expect(plan).not.toContain("keeps it");
+  });
+
   test("that fails keeps its applications as they are", async () => {
     const bot = await startShops(host);
     const failing = { path: "shops/{{ .missing }}", goTemplateOptions: ["missingkey=error"] };

@@ -255,10 +255,10 @@ async function belowSet(
         return [{ application, origin, set, head: after, base: isSame ? live : before }];
       }),
     ];
-    const why = policy?.deletes === false ? keptBy(policy.name) : rendered.elsewhere && RUNS_ELSEWHERE;
+    const keeping = rendered.recreated === true || policy?.deletes !== false ? undefined : keptBy(policy.name);
+    const why = keeping ?? (rendered.elsewhere && RUNS_ELSEWHERE);
     return toPreview.map((one): FoundBelow => {
-      const { application, origin } = one;
-      const order = previewOrder(one, found, context);
+      const [{ application, origin }, order] = [one, previewOrder(one, found, context)];
       const isTold = order.kind === "unread" && why !== undefined;
       return { application, origin, order: isTold ? { ...order, read: () => Promise.resolve(why) } : order };
     });

@@ -135,7 +135,7 @@ export async function reachedBySet(
     const sides = sidesOf(set);
     // Once the parent has applied the set, its controller deletes without pruning.
     const atOnce = sides.head !== undefined;
-    const mayStay = sides.head !== undefined && !policyOf(sides.head).deletes;
+    const mayStay = sides.head !== undefined && set.recreated !== true && !policyOf(sides.head).deletes;
     const settings = changedSettings(sides);
     const owned = await ownedIfChanged(sides, context);
     const names = [...new Set([...old.keys(), ...young.keys(), ...owned])];
