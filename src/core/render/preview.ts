@@ -244,12 +244,12 @@ function danger({ identity, base }: LiveObject): readonly Remark[] {
   return [{ text: `${what}: ${taken}`, danger: { what, pruning: false } }];
 }
 
-/** Argo CD waits for a confirmation of the deletion with `Prune=confirm` as well (v3.5 `isObjRequiresDeletionConfirmation`). */
+/** Since v3.4, Argo CD waits for a confirmation of the deletion with `Prune=confirm` as well (`isObjRequiresDeletionConfirmation`). */
 function confirmed({ identity, base }: LiveObject, ofApplication: readonly string[]): readonly Remark[] {
   const options = ["Delete=confirm", "Prune=confirm"].filter((one) => hasSyncOption(base, one, ofApplication));
   if (options.length === 0) return [];
-  const why = options.join(", ");
-  const text = `waits with ${titleOf(identity)} until somebody confirms its deletion in Argo CD (${why}, from version 2.14 on)`;
+  const why = `${options.join(", ")}, from version ${options.includes("Delete=confirm") ? "2.14" : "3.4"} on`;
+  const text = `waits with ${titleOf(identity)} until somebody confirms its deletion in Argo CD (${why})`;
   return [{ text, danger: undefined }];
 }
 

@@ -91,8 +91,10 @@ describe("what the deletion of an application does to its objects", () => {
     const [kept, waiting] = [await diffWith(["Delete=false"], CLAIM), await diffWith(["Prune=confirm"], CLAIM)];
     expect([kept.deleted, kept.dangers]).toEqual([0, []]);
     expect(waiting.cautions.at(-1)).toContain(
-      "until somebody confirms its deletion in Argo CD (Prune=confirm, from version 2.14 on)",
+      "until somebody confirms its deletion in Argo CD (Prune=confirm, from version 3.4 on)",
     );
+    const { cautions } = await diffOf(withOption(CLAIM, "Delete=confirm"));
+    expect(cautions.at(-1)).toContain("(Delete=confirm, from version 2.14 on)");
     expect(await diffWith(["Delete=false"], withOption(CLAIM, "Delete=true"))).toMatchObject({ deleted: 1 });
   });
 
