@@ -43,8 +43,8 @@ import { changedSettings, ownedIfChanged, withReads } from "./set-settings.js";
 type PreviewsOf = Parameters<typeof createPreviews>;
 
 /**
- * The survey in which the render of its parent says what becomes of a running ApplicationSet that only one side has in a file that
- * svc reads, or whose file became a template of Helm: the parent may apply it on both. A set that it applies as before is left out.
+ * The survey in which the render of its parent says what becomes of a running ApplicationSet that at most one side has in a file that
+ * svc reads, as where Helm fills it in: the parent may apply it on both. A set that it applies as before is left out.
  */
 export async function withSetsOfParents(
   found: Survey,
@@ -90,9 +90,9 @@ export async function withSetsOfParents(
   return { ...found, detection: { ...found.detection, applicationSets } };
 }
 
-/** Whether the files do not tell both sides. */
-function saysTooLittle({ base, head, alsoIn }: ChangedApplicationSet): boolean {
-  return alsoIn.length === 0 && (base === undefined || head === undefined);
+/** Whether no file tells one of the sides: of a set that is in none, the running one stands for both. */
+function saysTooLittle({ base, head, sourceFile, alsoIn }: ChangedApplicationSet): boolean {
+  return alsoIn.length === 0 && (base === undefined || head === undefined || sourceFile === undefined);
 }
 
 function orderOf({ live, head, base }: LiveSubject): PreviewOrder {
