@@ -242,6 +242,8 @@ function progressOf(application: WholeApplication, state: OperationState | undef
 
 /** Managed objects that are not Healthy. Argo CD does not list objects without a health. */
 function unhealthyOf({ status }: WholeApplication): readonly SyncedResource[] {
+  // What counts for no health is not named either, such as a child Application that was just pruned.
+  if (status?.health?.status === "Healthy") return [];
   return (status?.resources ?? []).flatMap((resource) => {
     const word = resource.health?.status ?? "Healthy";
     return word === "Healthy" ? [] : [shownResource(resource, word, resource.health?.message)];

@@ -185,6 +185,7 @@ test("progress is told after each poll: what was done of what Argo CD manages, n
 
 test("a success names what is not healthy yet, with Argo CD's reason", async () => {
   const done = ofRun(recorded("plain").done);
+  done.status.health = { status: "Progressing" };
   const deployment = { group: "apps", kind: "Deployment", namespace: "guestbook", name: "web" };
   done.status.resources = [
     { ...deployment, health: { status: "Progressing", message: "Waiting for rollout to finish" } },
@@ -199,4 +200,13 @@ test("a success names what is not healthy yet, with Argo CD's reason", async () 
       { title: "PersistentVolumeClaim guestbook/data", status: "Missing", message: "" },
     ],
   });
+});
+
+// Seen with Argo CD 3.2.6 after a sync with --prune.
+test("a success of a healthy application does not name the child that it has just deleted", async () => {
+  const done = ofRun(recorded("plain").done);
+  const child = { group: "argoproj.io", kind: "Application", namespace: "argocd", name: "web" };
+  done.status.health = { status: "Healthy" };
+  done.status.resources = [{ ...child, health: { status: "Missing" } }];
+  expect(await outcomeOf(done)).toMatchObject({ kind: "succeeded", health: "Healthy", unhealthy: [] });
 });
