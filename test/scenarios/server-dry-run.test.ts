@@ -66,6 +66,8 @@ describe.each(HOSTS)("what Kubernetes says to a plan on %s", (host) => {
     expect(bot.lastComment(one)).toContain(
       "⚠️ The plan said that Kubernetes will refuse apps/Deployment guestbook/web: spec.selector: field is immutable.",
     );
+    expect(bot.lastComment(one)).toContain("· fix the cause, then `svc sync`");
+    expect(bot.lastComment(one)).not.toContain("go on knowing");
   });
 
   test("what it accepts is told, its opinion on changes is not: a removed member stays a change", async () => {

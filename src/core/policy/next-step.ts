@@ -196,7 +196,11 @@ function syncing(ready: readonly ApplicationFacts[], judged: JudgedSync, facts: 
   const needs = deployed.flatMap((one) => approvalNeedsOf(one, "sync"));
   const unapproved = needs.length > 0 && !approved;
   const then = unapproved ? approving(facts, advised) : afterAttempts(ready, advised, facts);
-  const refused = deployed.filter((one) => RULES["refused-by-cluster"].warns(one, facts).length > 0);
+  // Whose sync has failed is told to fix the cause.
+  const tried = then.kind === "retry" ? then.applications : [];
+  const refused = deployed.filter(
+    (one) => !tried.includes(one.application) && RULES["refused-by-cluster"].warns(one, facts).length > 0,
+  );
   return refused.length === 0 ? then : { kind: "mend", applications: namesOf(refused), then };
 }
 
