@@ -227,6 +227,27 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
     expect(reads).toBeGreaterThan(3);
   });
 
+  test("goes back to what the earlier set gives it, also where the parent was synced alone first", async () => {
+    const bot = await startShops(host);
+    const one = await bot.open(setOf(cloneUrlOf(bot.forge), ["de"], { path: "shops/it" }));
+    bot.expectChanges("sync root", "sync shop-de", "sync root", "sync shop-de");
+    await bot.comment(one, "svc sync -a root");
+    await bot.comment(one, "svc sync");
+    const resume = bot.argocd.pauseSets();
+    let reads = 0;
+    bot.argocd.onExchange(({ method, path }) => {
+      const after = bot.changes().length > 2 && method === "GET" && path.endsWith("/applications/shop-de");
+      if (after && (reads += 1) === 3) void resume();
+    });
+    await bot.comment(one, "svc rollback");
+    expect(section(bot.lastComment(one), "shop-de")).toContain("✅ succeeded");
+    expect(bot.argocd.application("shop-de")?.status.operationState?.syncResult?.source).toMatchObject({
+      path: "shops/de",
+    });
+    // It does not wait for the head's definition, either.
+    expect(reads).toBeLessThan(12);
+  });
+
   test("deploys no such application whose lock was released while the set's controller had not written it yet", async () => {
     const bot = await startShops(host);
     const one = await bot.open(setOf(cloneUrlOf(bot.forge), ["de"], { path: "shops/it" }));

@@ -210,16 +210,11 @@ export async function lockTaken(
 const NO_LOCK = "failed to acquire lock: nothing was deployed";
 
 function recordOf(
-  {
-    subject: { name, ownRecord, foreignRecords, live, head, base, definedBy, definedBySet: set },
-    behind,
-    overridden,
-    basePinned,
-    health,
-  }: HeadTarget,
+  { subject, behind, overridden, basePinned, health }: HeadTarget,
   { approvers, context }: HeadOptions,
 ): Deployment {
   const { change, user, clock, runId } = context;
+  const { name, ownRecord, live, head, definedBy, definedBySet: set } = subject;
   const writes = writesSpec({ live, spec: head.spec });
   const isOwn = ownRecord !== undefined && writerOf(live, [ownRecord]) !== undefined;
   return {
@@ -232,7 +227,7 @@ function recordOf(
     basePinned,
     outcome: "started",
     pins: pinsOf(head, change.headRevision),
-    specBefore: specBeforeOf({ live, base, ownRecord, foreignRecords }),
+    specBefore: specBeforeOf(subject),
     specWritten: writes || isOwn ? head.spec : undefined,
     specReplaced: isOwn ? live.spec : undefined,
     given: definedBy !== undefined && set !== undefined ? { parent: definedBy, set } : ownRecord?.given,

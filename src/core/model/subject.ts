@@ -88,16 +88,20 @@ export interface LiveSubject extends SubjectBase {
 }
 
 /**
- * The definition that a rollback restores: the target branch's if that runs, and otherwise the one from before the first sync of
- * this change request, or of the one that wrote what runs.
+ * The definition that a rollback restores: the target branch's if that runs or a set writes it again, and otherwise the one from
+ * before the first sync of this change request, or of the one that wrote what runs.
  */
 export function specBeforeOf({
   live,
   base,
+  head,
+  definedBySet,
   ownRecord,
   foreignRecords,
-}: Pick<LiveSubject, "live" | "base" | "ownRecord" | "foreignRecords">): ApplicationSpec {
+}: Pick<LiveSubject, "live" | "base" | "head" | "definedBySet" | "ownRecord" | "foreignRecords">): ApplicationSpec {
   if (specEqual(live.spec, base.spec)) return live.spec;
+  // The parent was synced without it, so its set has written the head's already.
+  if (definedBySet !== undefined && ownRecord === undefined && specEqual(live.spec, head.spec)) return base.spec;
   return (ownRecord ?? writerOf(live, foreignRecords))?.specBefore ?? live.spec;
 }
 
