@@ -207,7 +207,7 @@ async function anewSentence(
     live && live.lastOperation === undefined && !syncsItself(live) ? [application] : [],
   );
   if (names.length === 0) return undefined;
-  return `applied ${listed(names, MOST_NAMED)}, to which nothing was deployed yet: sync it in Argo CD`;
+  return `applied ${listed(names, MOST_NAMED)}, to which nothing was deployed yet: sync ${names.length === 1 ? "it" : "them"} in Argo CD`;
 }
 
 function withNote(one: ApplicationSync, note: Message | undefined): ApplicationSync {
