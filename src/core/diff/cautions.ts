@@ -52,7 +52,7 @@ export function isDangerous(change: TwoSides, options: readonly string[]): boole
   return cautionsOfOne(change, options).some(({ rank }) => rank < RANK.hook);
 }
 
-/** Whether a sync deletes what the head has, to create it anew or not, whether it prunes or not. */
+/** Whether a sync deletes an object that the head has, even without pruning. It may create it anew. */
 export function isRecreated(change: TwoSides, options: readonly string[]): boolean {
   const { dangers } = cautionsOf([change], options);
   return change.head !== undefined && dangers.some(({ effect, pruning }) => effect === "lost" && !pruning);
@@ -362,7 +362,7 @@ function refusedChanges(identity: ManifestIdentity, base: JsonObject, head: Json
   }
 }
 
-/** An address that the head leaves out stays. An ExternalName Service has none. The class is that of a load balancer. */
+/** Members of a Service that Kubernetes refuses to change: its address, unless the head leaves it out, and a load balancer's class. */
 function serviceChanges(base: JsonObject, head: JsonObject): readonly string[] {
   const wanted = valueAt(head, "spec.clusterIP") ?? "";
   const types = [valueAt(base, "spec.type"), valueAt(head, "spec.type")];
@@ -381,7 +381,7 @@ const CHANGEABLE: Readonly<Record<string, RegExp>> = {
 };
 
 type Differs = (path: string) => boolean;
-/** An affinity to nodes can be added once, and so can the Secret with which a driver enlarges a volume. */
+/** Members of a volume or claim that Kubernetes refuses to change. It accepts a first affinity to nodes, and a first Secret for enlarging. */
 function volumeChanges(type: string, base: JsonObject, head: JsonObject, differs: Differs): readonly string[] {
   const members = [base, head].flatMap(({ spec }) => (isJsonObject(spec) ? Object.keys(spec) : []));
   const isAdded = (member: string) => {

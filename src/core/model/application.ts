@@ -74,7 +74,7 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Whether anything is set in a block: Argo CD drops others, unless it is one of a plugin (`NormalizeSource` in util/argo/argo.go of v3.5). */
+/** Whether a block sets anything. Argo CD drops one that does not, unless it is a plugin's (`NormalizeSource` in util/argo/argo.go of v3.5). */
 export function isFilled(value: unknown): boolean {
   return isJsonObject(value) && Object.keys(withoutZeros(value, false, 0)).length > 0;
 }

@@ -57,7 +57,7 @@ interface EventOrigin {
 interface ChangeUpdated {
   readonly kind: "updated";
   readonly reason: "opened" | "reopened" | "pushed" | "ready" | "retargeted";
-  /** The pushed head, if the event names it. svc fetches it early, and waits for some seconds until the host's API reports it: that head is planned. */
+  /** The pushed head, if the event names it. svc fetches it early, and waits up to seven seconds for the host's API to report it. */
   readonly pushed?: Revision | undefined;
 }
 

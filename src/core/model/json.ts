@@ -201,7 +201,7 @@ function misspelled(value: Json | undefined): readonly Misspelled[] {
   });
 }
 
-/** A part of a definition with the keys as Go's `encoding/json` reads them: what has one member twice, in two spellings, is merged. */
+/** Spells the keys of a block as Go's `encoding/json` reads them, which ignores case. A member in two spellings is merged. */
 export function withExactKeys(block: JsonObject): JsonObject {
   const exact = new Map<string, Json>();
   for (const [key, inner = null] of Object.entries(block)) {

@@ -88,8 +88,8 @@ export interface LiveSubject extends SubjectBase {
 }
 
 /**
- * The definition that a rollback restores: the target branch's if that runs or a set writes it again, and otherwise the one from
- * before the first sync of this change request, or of the one that wrote what runs.
+ * The definition that a rollback leads back to. It is the target branch's if that runs, or if an ApplicationSet will write it again.
+ * Otherwise it is the one from before the first sync of this change request, or of the one that wrote what runs.
  */
 export function specBeforeOf({
   live,

@@ -311,11 +311,11 @@ export function allowedFor(command: AccessCommand, all: readonly ApplicationFact
   return distinct(all.flatMap(({ requires }) => requires.allowed[command]));
 }
 
-/** What the syncs of a plan's applications do to the definitions of others. */
+/** How the syncs of a plan's applications write or delete the definitions of others. */
 interface WritersIn {
-  /** Of an application that a sync of its own deploys. */
+  /** Which parents write or delete an application that gets a sync of its own. */
   readonly of: (child: ApplicationName) => Writers;
-  /** Of all others: those that are not in the plan, that `-a` left out of it, and that Argo CD deploys by itself. */
+  /** The same for all other applications: those not in the plan, those that `-a` left out, and those that Argo CD deploys by itself. */
   readonly outside: (lockOf: ReadonlyMap<ApplicationName, Lock>) => readonly ReachedFacts[];
 }
 

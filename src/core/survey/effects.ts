@@ -57,7 +57,7 @@ function reachedInTurn(first: readonly Reached[], chain: Chain): readonly Member
   return [...found.values()];
 }
 
-/** What an application deletes that Argo CD deploys by itself, and that may prune by itself as well. */
+/** Marks what an auto-synced application deletes as deleted at once, since it may prune by itself. */
 function asGoneAtOnce(one: Reached): Reached {
   const { definition } = one.member;
   return definition.kind === "removed" ? withDefinition(one, { ...definition, atOnce: true }) : one;

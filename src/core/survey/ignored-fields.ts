@@ -67,8 +67,8 @@ function withoutEmptyBlocks(spec: ApplicationSpec): ApplicationSpec {
 const DROPPED: ReadonlySet<string> = new Set(["syncPolicy", "helm", "kustomize", "directory"]);
 
 /**
- * Takes a field out in place, since there may be thousands. Unlike in a diff, a block that loses its last member stays: the controller's
- * patch then leaves what is live in it.
+ * Removes a field in place: copies would take too long where there are thousands. A block that loses its last member stays, since
+ * the controller then keeps its live members.
  */
 function takeOut(value: Json | undefined, [step = "", ...rest]: Path): void {
   if (isList(value)) {

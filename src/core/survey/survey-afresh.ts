@@ -192,7 +192,7 @@ export async function keptAlive(
   const [nameOf, applications, sets] = await Promise.all([
     deployer.naming(),
     deployer.listApplications(signal),
-    // What cannot be read counts as deleted.
+    // A set that cannot be read counts as deleted.
     deployer.listApplicationSets(signal).catch(only(DeployerFailure, () => [])),
   ]);
   const children = applications.filter((one) => one.parent === parent);
@@ -245,7 +245,7 @@ export function withEffect(
   return { ...planned, effect, diff: { ...planned.diff, sets: { ...sets, changed } } };
 }
 
-/** The diff with what `keptAlive` found to be deleted, which it takes for kept unless it read the cluster. */
+/** Adds to a diff of the files the objects that `keptAlive` found to be deleted. A diff against the cluster has them already. */
 export function withUnkept(diff: ManifestDiff, { children, sets }: RenderFacts): ManifestDiff {
   const isUnkept = ({ stays, head }: RenderFacts["sets"][number]) => stays !== undefined && head === undefined;
   const [applications, unkeptSets] = [children.filter(isUnkept), sets.filter(isUnkept)];

@@ -242,7 +242,7 @@ function progressOf(application: WholeApplication, state: OperationState | undef
 
 /** Managed objects that are not Healthy. Argo CD does not list objects without a health. */
 function unhealthyOf({ status }: WholeApplication): readonly SyncedResource[] {
-  // What counts for no health is not named either, such as a child Application that was just pruned.
+  // A child Application that was just pruned is listed as Missing, and does not count for the health.
   if (status?.health?.status === "Healthy") return [];
   return (status?.resources ?? []).flatMap((resource) => {
     const word = resource.health?.status ?? "Healthy";

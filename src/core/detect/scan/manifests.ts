@@ -105,7 +105,7 @@ export function createManifestScanner(compute: Compute, cacheLimit = CACHE_LIMIT
 
 const NO_TARGET: Unreadable = { reason: "it is a link that cannot be followed", mayHide: true };
 
-/** What was read of these files; of a chart's templates only what Helm leaves as it is. */
+/** The resources of each file; those of a chart's templates without the ones that Helm still has to fill in. */
 function foundFiles(
   entries: readonly TreeEntry[],
   read: ReadonlyMap<string, FileResources>,

@@ -20,7 +20,7 @@ interface ResourceParts extends Pick<Application, "namespace" | "labels" | "anno
   readonly content: string;
   /** Why it is too incomplete to be deployed. */
   readonly problem: string | undefined;
-  /** Helm would fill in what it says, if it lies in a chart. */
+  /** It has placeholders of Helm. */
   readonly isFilledIn: boolean;
 }
 
@@ -106,15 +106,15 @@ function hasName({ metadata }: JsonObject): boolean {
   return isJsonObject(metadata) && metadata.name !== undefined && metadata.name !== null && metadata.name !== "";
 }
 
-/** No parser objects to placeholders in quotes. What holds a `:` or an `@` may be an address that git reads all the same. */
+/** Whether an address begins with a placeholder. One with a `:` or an `@` counts as an address, since git may accept it. */
 function hasPlaceholder({ repoURL }: Source): boolean {
   return /^\s*\{\{[^:@]*$/.test(repoURL);
 }
 
-/** What Helm alone fills in, and braces in quotes that it leaves for an ApplicationSet. */
+/** Finds Helm's own placeholders, such as `{{ .Values.x }}`, and braces that a Helm template escapes for an ApplicationSet. */
 const OF_HELM = /\{\{(?:[^{}]*(?:\.(?:Values|Release|Chart)|\binclude)\b|-?\s*(?:\\"|`)\{\{)/;
 
-/** What a file in a chart's templates says by itself: what Helm fills in there is no resource yet. */
+/** Leaves out resources with placeholders of Helm: in a chart's templates, only the render tells what they become. */
 export function outsideOfHelm({ resources, problem }: FileResources): FileResources {
   const kept = resources.filter(({ isFilledIn }) => !isFilledIn);
   return { resources: kept, problem: problem ?? (kept.length < resources.length ? TEMPLATE : undefined) };

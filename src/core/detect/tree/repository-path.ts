@@ -160,8 +160,8 @@ export interface Steps {
  * components and `[!...]` negates like `[^...]` (as in Argo CD's globs for Helm value files). Without it the rules are
  * those of Go's `filepath.Match`.
  *
- * What is too long to compare, and every path once no steps are left, counts as a match with `doubleStar`, which says what an
- * application reads, and as none without it, which says that a change is covered.
+ * A path that would take too many steps to compare gets the answer that misses no change: with `doubleStar`, where a match means
+ * that an application reads the path, it matches; without it, where a match means that a change is covered, it does not.
  */
 export function globMatcher(
   pattern: string,

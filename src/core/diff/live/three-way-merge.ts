@@ -224,7 +224,7 @@ function isZero(value: Json): boolean {
 
 const MAPS_OF_TEXTS = /^(?:labels|annotations|matchLabels|nodeSelector|selector|data|binaryData|parameters)$/;
 
-/** Whether Kubernetes leaves out an empty value. It keeps texts in maps, maps that have members, and all outside the metadata of a custom kind. */
+/** Whether Kubernetes does not store an empty value. It stores empty texts in maps such as labels, and every value of a custom kind outside the metadata. */
 function isUnstored({ identity, path }: Place, value: Json): boolean {
   const isFree = isCustom(identity.group) && path[0] !== "metadata";
   if (isFree || (typeof value === "string" && MAPS_OF_TEXTS.test(path.at(-2) ?? ""))) return false;

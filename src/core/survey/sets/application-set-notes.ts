@@ -125,7 +125,7 @@ function removalNotes(
   return [deletes ? resources : `${kept}, ${UNLESS_OVERRULED}`];
 }
 
-/** Completes what the policy of a set keeps: svc cannot see that of the controller. */
+/** Ends each sentence that says what the policy of a set keeps. The controller's own policy comes first, and svc cannot read it. */
 export const UNLESS_OVERRULED = "unless the controller of ApplicationSets has a policy of its own";
 
 /** Whether the set has given none of them the finalizer with which Argo CD deletes what an application has deployed. */

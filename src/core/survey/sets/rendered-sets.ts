@@ -43,8 +43,8 @@ import { changedSettings, ownedIfChanged, withReads } from "./set-settings.js";
 type PreviewsOf = Parameters<typeof createPreviews>;
 
 /**
- * The survey in which the render of its parent says what becomes of a running ApplicationSet that at most one side has in a file that
- * svc reads, as where Helm fills it in: the parent may apply it on both. A set that it applies as before is left out.
+ * Takes from the parent's render what becomes of a running ApplicationSet for which the files do not show both sides, such as one in
+ * a Helm template. A set that the parent applies as before is left out.
  */
 export async function withSetsOfParents(
   found: Survey,
@@ -90,7 +90,7 @@ export async function withSetsOfParents(
   return { ...found, detection: { ...found.detection, applicationSets } };
 }
 
-/** Whether no file tells one of the sides: of a set that is in none, the running one stands for both. */
+/** Whether the files lack one of the sides. A set without a file has the running set on both sides, so they lack them there too. */
 function saysTooLittle({ base, head, sourceFile, alsoIn }: ChangedApplicationSet): boolean {
   return alsoIn.length === 0 && (base === undefined || head === undefined || sourceFile === undefined);
 }

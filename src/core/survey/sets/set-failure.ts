@@ -40,7 +40,7 @@ const MAX_OBJECT_NAME = 253;
 /** The keys of labels and annotations, and the values of labels (`IsQualifiedName` and `IsValidLabelValue` of Kubernetes). */
 const MEMBER_NAME = /^(?=.{1,63}$)[A-Za-z0-9](?:[-\w.]*[A-Za-z0-9])?$/;
 
-/** The failure if Kubernetes refuses a generated application: the controller creates the others, but deletes nothing. */
+/** How a set fails if Kubernetes refuses one of its applications: the controller creates the others, but deletes none. */
 export function failureToCreate(generated: readonly Application[]): SetFailure | undefined {
   const refused = generated.map(refusedOf).find((one) => one !== undefined);
   if (refused === undefined) return undefined;
